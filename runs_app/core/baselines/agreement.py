@@ -7,6 +7,7 @@ another runner's token measured are left alone: somebody may have taken this one
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.db.models import QuerySet
@@ -37,6 +38,26 @@ def agreed(
     if _faster(result, newest, between):
         _adopt_all(_rows_of(evaluation.runner, evaluation), result, between, now)
     return result
+
+
+def news(
+    found: Mapping[str, Mapping[str, Measurement]], result: EvaluationResult, between: float
+) -> dict[str, dict[str, Measurement]]:
+    """What a report has that a result lacks, or has slower, by workload and name.
+
+    found: as they would be at the device's speed when the result was measured. between: as of
+    `noise_between`.
+    """
+    known = {workload.name: workload.baselines for workload in result.workloads}
+    return {
+        workload: {
+            name: time
+            for name, time in times.items()
+            if name not in known.get(workload, {})
+            or _is_faster(time, known[workload][name], between)
+        }
+        for workload, times in found.items()
+    }
 
 
 def mend(

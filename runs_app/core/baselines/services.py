@@ -59,7 +59,8 @@ def joined(evaluation: Evaluation, result: EvaluationResult, now: datetime) -> E
     is_tried_again = _all_of(version, device, direction).filter(status__in=UNDER_WAY).exists()
     try:
         report = codec.decode_stored(BaselineReport, newest.report)
-        return _with(report, result, report.pending if is_tried_again else ())
+        between = noise.noise_between(device, Mode.RANKED)
+        return _with(report, result, report.pending if is_tried_again else (), between)
     except DataError as error:  # which is no fault of this result
         log.warning("can't add baselines to the result of %s: %s", evaluation.pk, error)
         return result
@@ -135,13 +136,15 @@ def _join(
     stored = Result.objects.get(evaluation=evaluation)
     if not stored.document.get("pending_baselines"):
         return
-    result = _with(report, codec.decode_stored(EvaluationResult, stored.document), pending)
+    result = codec.decode_stored(EvaluationResult, stored.document)
+    result = _with(report, result, pending, between)
     result = agreement.agreed(evaluation, result, between, now)
     agreement.change(evaluation, stored, result, between, now)
 
 
 def _with(
-    report: BaselineReport, result: EvaluationResult, pending: Collection[str]
+    report: BaselineReport, result: EvaluationResult, pending: Collection[str], between: float
 ) -> EvaluationResult:
     anchor = result.environment.anchor_ns
-    return with_baselines(result, report.at(anchor.mean if anchor else None), pending=pending)
+    found = report.at(anchor.mean if anchor else None)
+    return with_baselines(result, agreement.news(found, result, between), pending=pending)

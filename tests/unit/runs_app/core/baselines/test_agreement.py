@@ -82,6 +82,18 @@ def test_two_results_that_wait_take_over_a_faster_baseline_of_one_report() -> No
         assert (each.speedup_best, each.awaits_baselines) == (pytest.approx(1.5), False)
 
 
+def test_a_report_replaces_no_faster_time_of_an_audit() -> None:
+    result = {**with_eager(3000.0), "pending_baselines": ("compiled",)}
+    waits = make.make_finished_evaluation(mode=Mode.RANKED.value, result=result)
+    end_audit(waits, MEMCHECK, **with_eager(1500.0))
+    measurement = BaselineMeasurement.objects.get()
+    times = {"eager": make.make_measurement(3000.0), "compiled": make.make_measurement(4000.0)}
+    payload = {"report": make.baseline_report(measurement, baselines={"n256": times})}
+    assert make.send(measurement, EventKind.FINISHED, payload, seq=9)
+    done = fresh(waits)
+    assert (done.speedup_best, done.awaits_baselines) == (pytest.approx(1.5), False)
+
+
 def test_times_within_noise_are_left_alone() -> None:
     first = ranked(2000.0)
     second = ranked(2060.0, first)
