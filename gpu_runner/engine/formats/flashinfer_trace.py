@@ -124,7 +124,7 @@ class FlashInferProblem(MeasuredProblem):
         """Captured tensors, which say where to look in tensors of the captured sizes alone."""
         uuid = workload.parameters[UUID]
         if all(workload.parameters != own.parameters for own in self.task.workloads):
-            raise ProblemError("captured tensors only fit the sizes with which they were captured")
+            raise ProblemError("captured tensors fit only the sizes that they were captured with")
         tensors: Mapping[str, Any] = self._captured[uuid]
         return tensors
 

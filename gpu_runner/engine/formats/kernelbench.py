@@ -193,7 +193,7 @@ class KernelBenchProblem(MeasuredProblem):
         if not isinstance(inputs, tuple | list):
             raise ProblemError(f"get_inputs() must return a list, not a {type(inputs).__name__}")
         if any(isinstance(each, dict) for each in inputs):
-            reason = "which no kernel takes: give its values one by one"
+            reason = "which kernels can't take: return its values one by one"
             raise ProblemError(f"get_inputs() gives a dictionary, {reason}")
         return tuple(inputs)
 

@@ -66,7 +66,7 @@ class NativeProblem(Problem):
             if list(_parameters(self.baseline(direction))) != list(
                 _parameters(self.function(direction))
             ):
-                raise ProblemError(f"{BASELINE} must take the parameters of forward_fn")
+                raise ProblemError(f"{BASELINE} must take the same parameters as forward_fn")
 
     def as_seen(self, name: str, value: object) -> object:
         """What the c ABI passes has its C type's dtype; see `Problem.as_seen`."""

@@ -193,7 +193,7 @@ def forward_arguments(
         if bound.kwargs:
             bound.apply_defaults()  # a keyword may follow a parameter that was left out
         if bound.kwargs:
-            raise ProblemError("forward_fn must take all its arguments by position") from None
+            raise ProblemError("forward_fn must be called with positional arguments only") from None
         return tuple(bound.arguments), bound.args
     raise ProblemError("Model.forward does not call the function that it is given as `fn`")
 
@@ -246,7 +246,9 @@ def backward_call(function: Any, arguments: tuple[Any, ...], seed: int) -> Backw
         function.backward(context, *gradients)
     except _Captured as captured:
         if captured.keywords:
-            raise ProblemError("backward_fn must get all its arguments by position") from None
+            raise ProblemError(
+                "backward_fn must be called with positional arguments only"
+            ) from None
         targets = _targets(function, context, gradients, len(arguments))
         return BackwardCall(captured.arguments, gradients, targets)
     raise ProblemError("AutogradFunction.backward does not call backward_fn")

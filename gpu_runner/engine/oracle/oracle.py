@@ -289,7 +289,7 @@ class Oracle:
 
         problem = self._loaded.problem if self._loaded is not None else None
         if not isinstance(problem, kernelbench.KernelBenchProblem):
-            raise ProblemError("only a KernelBench file can be run with other sizes")
+            raise ProblemError("only a KernelBench file can be run with different sizes")
         return sizes.run(problem, request["sizes"], really=request["really"])
 
     def _draw(self, *subjects: Subject) -> list[list[Tensor]]:

@@ -293,7 +293,7 @@ def write_files(task: Task) -> tempfile.TemporaryDirectory[str]:
     for name, text in task.files.items():
         path = (root / name).resolve()
         if not path.is_relative_to(root):
-            raise ProblemError(f"the file {name!r} lies outside of the task")
+            raise ProblemError(f"the file {name!r} lies outside the task")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return folder

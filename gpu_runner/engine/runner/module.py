@@ -60,7 +60,7 @@ def what_failed(error: BaseException, path: Path, form: NormalForm) -> str:
     place = next(filter(None, (_place(frame, path, form) for frame in reversed(frames))), "")
     where = f"{place}: " if place else ""
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return f"{where}imports {error.name!r}, which this runner does not have"
+        return f"{where}imports {error.name!r}, which isn't installed on this runner"
     if isinstance(error, SystemExit):
         return f"{where}asks to exit"
     text = "\n".join(str(error).splitlines()[:5])[:1000]

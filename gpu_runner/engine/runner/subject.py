@@ -287,7 +287,10 @@ def _arrangement(drawn: Drawn, names: list[str] | None) -> Arrange:
         return in_order
     for name, value in zip(drawn.names, drawn.arguments, strict=True):
         if isinstance(value, Tensor) and name not in names:
-            raise ProblemError(f"forward_fn takes the tensor {name!r}, which no pointer passes")
+            reason = (
+                f"forward_fn takes the tensor {name!r}, but the signature has no pointer for it"
+            )
+            raise ProblemError(reason)
     return by_name
 
 

@@ -113,7 +113,7 @@ class Call:
             compared = [self.compared(index, output) for index, output in enumerate(outputs)]
             return list(zip(names, compared, strict=True))
         if [o.shape for o in outputs] != [e.shape for e in self.eager]:
-            raise ValueError("the outputs have other shapes")
+            raise ValueError("the outputs have different shapes")
         seen = [self._written(index, output) for index, output in enumerate(outputs)]
         own = self.problem.verified(*self._key, dict(zip(names, seen, strict=True)))
         assert own is not None, "it has a verifier"
@@ -272,7 +272,7 @@ _CHANGES: dict[str, Change] = {
     "zeros": torch.zeros_like,
     "ones": torch.ones_like,
     "the mean of the result everywhere": _mean,
-    "the other sign": torch.neg,
+    "the opposite sign": torch.neg,
     "transposed": _turned,
     "in reverse order": _flat(lambda o: o.flip(0)),
     "off by one element": _flat(_rolled(0)),
@@ -284,7 +284,7 @@ _CHANGES: dict[str, Change] = {
     "last percent left out": _flat(_cut(0, lambda size: max(1, size // 100))),
     "second half left out": _flat(_cut(0, lambda size: size // 2)),
     "only the last row": lambda o: o - _cut(0, lambda _: 1)(o.clone()),
-    "half as much": lambda o: o / 2,
+    "half the value": lambda o: o / 2,
 }
 
 
@@ -311,7 +311,7 @@ _WHOLE: dict[str, Change] = {
     "one more": lambda o: (o + 1).to(o.dtype),
 }
 """What a verifier has to refuse, and not to fail at: comparisons do so by themselves."""
-_FOR_FLOATS = {"the mean of the result everywhere", "the other sign", "half as much"}
+_FOR_FLOATS = {"the mean of the result everywhere", "the opposite sign", "half the value"}
 
 
 def _rounded(bits: int) -> Change:

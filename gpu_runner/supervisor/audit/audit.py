@@ -156,7 +156,8 @@ def evasion(source: Code, passes: Sequence[Code]) -> list[AuditCheck]:
 
 def _evading(name: str, file: str, line: int) -> AuditCheck:
     where = f"{file}, line {line}" if file else f"line {line}"
-    return suspicious("evasion", f"{where} names {name!r}, which matters only under a tool")
+    why = "which matters only when a profiler or sanitizer is attached"
+    return suspicious("evasion", f"{where} mentions {name!r}, {why}")
 
 
 def fault_of(audit: Audit) -> Fault | None:

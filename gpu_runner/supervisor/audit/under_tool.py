@@ -156,8 +156,8 @@ def _died(name: str, ran: Ran, fault: Fault) -> AuditCheck:
 def exhaustion(fault: Fault, report: str) -> str:
     """What ran out when a process ended with this fault under a tool; empty if nothing did."""
     if fault.verdict is Verdict.MEMORY_LIMIT or ran_out(report):
-        return "it needs more memory than there is"
-    return "it needs more time than there is" if fault.verdict is Verdict.TIME_LIMIT else ""
+        return "it needs more memory than this host has"
+    return "it needs more time than it was given" if fault.verdict is Verdict.TIME_LIMIT else ""
 
 
 def skipped(name: str, reason: str, report: str = "") -> AuditCheck:

@@ -51,4 +51,4 @@ def vary(task: Task, config: SupervisorConfig) -> Varied:
 def _alone(sizes: Sizes) -> str:
     if sizes.own.fault:
         return f"no further workload: Model cannot be run without any data ({sizes.own.fault})"
-    return "no further workload: get_inputs() has no size of its own that may change"
+    return "no further workload: get_inputs() has no size that can change on its own"

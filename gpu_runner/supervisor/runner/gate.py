@@ -24,7 +24,7 @@ at least in each; of 64 outputs 128 at most (`kKbMostLooks`)."""
 UNSEEN_SHARE = 0.1  # chosen: like `GATE_SHARE`, the error that the clock has anyway
 _FIRST = 2  # chosen: what they miss in one call, they do not miss in many
 _ADDRESSES = 256  # offset of `KbGate.outputs`
-_HEADLESS = "ended its first thread while others went on"
+_HEADLESS = "ended its main thread while others kept running"
 _WRITTEN = (ArgumentKind.OUTPUT, ArgumentKind.INOUT)
 _Bytes = ctypes.Array[ctypes.c_ubyte]
 

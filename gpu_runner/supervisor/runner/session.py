@@ -201,7 +201,7 @@ class Session:
         self._thaw()
         if not gate.is_reached(number, self._channel.descriptor, self._allowed_s):
             self._receive(_GETTING_READY)
-            reason = "said that a call was over before it began"
+            reason = "reported that a call was over before it began"
             raise FaultError(Fault(Verdict.VIOLATION, reason))
         self._freeze()
 

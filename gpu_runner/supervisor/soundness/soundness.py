@@ -88,7 +88,7 @@ class SoundnessOracle(Oracle):
     def _keep(self, names: Iterable[str]) -> None:
         self._names.update(names)
         if len(self._names) > MOST_NAMES or max(map(len, self._names), default=0) > LONGEST_NAME:
-            reason = f"gave more than {MOST_NAMES} names, or one of more than {LONGEST_NAME}"
+            reason = f"gave more than {MOST_NAMES} names, or a name longer than {LONGEST_NAME}"
             raise OracleError(f"the task's code {reason} characters")
 
 
@@ -202,7 +202,7 @@ def _varied(
 
 
 def _state_of(direction: Direction, workload: Workload, settled: Sequence[str]) -> str:
-    return f"{direction.value} {workload.name}: {len(settled)} wrong kernels settled"
+    return f"{direction.value} {workload.name}: {len(settled)} wrong kernels decided"
 
 
 def _smallest_first(task: Task, config: SupervisorConfig, direction: Direction) -> list[Workload]:

@@ -48,7 +48,7 @@ def run(config: SupervisorConfig, *arguments: str) -> dict[str, float]:
     with ChildProcess(jail, command, jailed=not config.allow_unjailed) as child:
         status = child.wait(TIMEOUT_S)
     if status is None:
-        raise ProbeFailed(f"the probe did not end within {TIMEOUT_S:g} s")
+        raise ProbeFailed(f"the probe did not finish within {TIMEOUT_S:g} s")
     lines = [line for line in child.output.splitlines() if line]
     if status != 0:
         raise ProbeFailed(lines[-1] if lines else f"the probe died with status {status}")

@@ -132,7 +132,7 @@ class Profiler:
         looks = (vectorization.look(recipe, self._config) for recipe in recipes)
         found = next(filter(None, looks), None)
         if found is None:
-            notes.append("g++ said nothing about loops")
+            notes.append("g++ reported nothing about loops")
             return {}
         notes += found.notes()
         return found.metrics()

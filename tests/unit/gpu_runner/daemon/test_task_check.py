@@ -114,7 +114,7 @@ def test_a_built_in_task_is_checked_under_the_lock_of_the_device(start_daemon: S
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     stages = [event.payload["detail"] for event in events if event.kind is EventKind.STAGE]
     assert "forward: filters" in stages
-    assert any("wrong kernels settled" in stage for stage in stages)
+    assert any("wrong kernels decided" in stage for stage in stages)
 
 
 @needs_jail

@@ -73,7 +73,7 @@ def test_wrong_kernels_fail_and_what_changes_nothing_is_told_apart(tmp_path: Pat
     assert {name for name, seen in found.items() if seen == {"same"}} == {"mul 1: removed"}
     assert all("failed" in seen for name, seen in found.items() if name != "mul 1: removed")
     expected = {
-        "zeros", "the mean of the result everywhere", "the other sign", "transposed",
+        "zeros", "the mean of the result everywhere", "the opposite sign", "transposed",
         "the input x echoed", "the result of an earlier call", "last element left out",
         "only the last row", "inputs in TF32", "products in BF16", "everything in FP16",
         "mm 1: second half of the terms left out", "mm 1: last term left out",

@@ -99,7 +99,7 @@ def test_a_baseline_is_timed_and_never_judged_by(tmp_path: Path) -> None:
 
 
 def test_a_baseline_of_other_parameters_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ProblemError, match="must take the parameters of forward_fn"):
+    with pytest.raises(ProblemError, match="must take the same parameters as forward_fn"):
         native(ROWS + "def baseline_fn(b):\n    return b\n", tmp_path)
 
 
@@ -211,7 +211,7 @@ def test_nan_of_outputs_that_hold_nan_is_the_kernels() -> None:
 def test_wrong_kernels_fail_by_the_tasks_own_verifier(tmp_path: Path) -> None:
     asked = soundness(tmp_path, VERIFIED)
     found = states(asked)
-    assert {"the other sign", "NaN everywhere", "very large numbers", "inputs in TF32"} <= set(
+    assert {"the opposite sign", "NaN everywhere", "very large numbers", "inputs in TF32"} <= set(
         found
     )
     assert [name for name, seen in found.items() if "failed" not in seen] == []

@@ -68,7 +68,7 @@ def test_the_path_of_each_call_is_left_out_of_the_base_url() -> None:
         ("key_variable", "sk-abc123", "never the key itself"),
         ("key_variable", "lower_case", "never the key itself"),
         ("key_variable", "KBENCH_SECRET_KEY", "ends in _API_KEY"),
-        ("key_variable", "KBENCH_API_KEY", "doesn't start with KBENCH_"),
+        ("key_variable", "KBENCH_API_KEY", "start with KBENCH_"),
         ("key_variable", "DATABASE_URL", "ends in _API_KEY"),
         ("key_variable", "CLOUD_SECRET_ACCESS_KEY", "KBENCH_KEY_VARIABLES"),
         ("key_variable", "ALPHA_API_KEY_OLD", "ends in _API_KEY"),

@@ -226,4 +226,4 @@ def test_a_tool_that_needs_more_memory_than_there_is_accuses_nobody(look: Look) 
     body = f"{again} memset(s, N, 1 << 22); C[0] = s[i]; free(s); }}"
     checks = look(f"{head}{HEAD}{body}\n{ADD}\n}}\n", until="leftovers", memory_bytes=48 << 20)
     assert {check.state for check in checks.values()} == {AuditState.INCONCLUSIVE}, checks
-    assert all("more memory than there is" in check.reason for check in checks.values())
+    assert all("more memory than this host has" in check.reason for check in checks.values())

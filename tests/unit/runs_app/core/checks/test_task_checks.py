@@ -154,7 +154,7 @@ class TestEvents:
         check = ask()
         make.start(check, runner="host-1", now=make.later(1))
         assert (str(check.runner), check.runner_boot_id) == ("test.host-1", "boot-7")
-        stage = {"detail": "forward n256: 3 wrong kernels settled", "elapsed_s": 1.0}
+        stage = {"detail": "forward n256: 3 wrong kernels decided", "elapsed_s": 1.0}
         send(check, EventKind.STAGE, stage, seq=2)
         assert check.stage == stage["detail"]
         send(check, EventKind.ALIVE, {"runner": "host-1"}, seq=3, now=make.later(40))

@@ -76,7 +76,7 @@ def test_an_admin_decides_on_the_page_and_everybody_sees_who_and_why(admin: Clie
     text = admin.get("/quarantine/").content.decode()
     assert ("includes &lt;dlfcn.h&gt;" in text, "Quarantine (1)" in text) == (True, True)
     refused = admin.post(path, {"state": "cleared", "reason": " "}, follow=True)
-    assert "Not decided: say why" in refused.content.decode()
+    assert "Not decided: enter a reason" in refused.content.decode()
     form = {"state": "rejected", "reason": "it loads <cuBLAS>"}
     text = admin.post(path, form, follow=True).content.decode()
     assert ("Nothing to decide." in text, "it loads &lt;cuBLAS&gt;" in text) == (True, True)

@@ -183,7 +183,7 @@ def test_a_command_that_is_not_there_needs_a_person(
 ) -> None:
     endpoint = agent("print('x')")
     monkeypatch.setenv(COMMANDS_VARIABLE, json.dumps({"agent": command} if command else {}))
-    with pytest.raises(CallError, match="cannot be run" if command else "no command 'agent'"):
+    with pytest.raises(CallError, match="cannot be run" if command else "doesn't define 'agent'"):
         ask(endpoint)
 
 
