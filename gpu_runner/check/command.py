@@ -48,18 +48,9 @@ def add(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
         " not; 2 for a usage error or a broken host.",
     )
     parser.add_argument("file", type=Path, metavar="FILE")
+    parser.add_argument("--size", type=int, action="append", default=[], help="size for inputs()")
     parser.add_argument(
-        "--size",
-        type=int,
-        action="append",
-        default=[],
-        help="size to pass to inputs(); can be repeated",
-    )
-    parser.add_argument(
-        "--kernel",
-        action="append",
-        default=[],
-        help="kernel to check; can be repeated (default: all in the file)",
+        "--kernel", action="append", default=[], help="kernel to check (default: all in the file)"
     )
     parser.add_argument(
         "--compare",

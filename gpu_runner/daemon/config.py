@@ -133,9 +133,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"token from the site's Operate page (default: ${TOKEN_VARIABLE})",
     )
     parser.add_argument(
-        "--redis-url",
-        default="",
-        help="Redis to take jobs from, on the site's own hosts only (default: $REDIS_URL)",
+        "--redis-url", default="", help="Redis, on the site's own hosts only (default: $REDIS_URL)"
     )
     parser.add_argument(
         "--spool",
@@ -143,15 +141,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="run the jobs written by `manage.py spool export DIR`, then exit; uses no network",
     )
-    parser.add_argument(
-        "--name", default="", help="name of this runner (default: based on its host and device)"
-    )
-    parser.add_argument(
-        "--slots", type=int, help="number of jobs to run at the same time; only builds overlap"
-    )
-    parser.add_argument(
-        "--people-slots", type=int, help="number of extra slots for people's submissions"
-    )
+    parser.add_argument("--name", default="", help="name of this runner (default: host and device)")
+    parser.add_argument("--slots", type=int, help="number of concurrent jobs; only builds overlap")
+    parser.add_argument("--people-slots", type=int, help="extra slots for people's submissions")
     parser.add_argument(
         "--cache-dir", type=Path, help="cache folder (default: $KBENCH_CACHE or ~/.cache/kbench)"
     )
