@@ -55,7 +55,7 @@ class SignUpForm(AllauthSignUpForm):  # type: ignore[misc]
         cleaned: dict[str, Any] = super().clean()
         first, second = (self.data.get(self.add_prefix(f"password{n}")) for n in (1, 2))
         if first and second and first != second and "password2" not in self.errors:
-            self.add_error("password2", "The two passwords don't match.")
+            self.add_error("password2", "You must type the same password each time.")
         return cleaned
 
 
@@ -101,7 +101,7 @@ class TokenForm(forms.Form):
     """What a new token is called, what it allows, and how long it lasts."""
 
     name = forms.CharField(
-        max_length=100, error_messages={"required": "Enter a name, such as the program that will use the token."}
+        max_length=100, error_messages={"required": "Enter a name for the token."}
     )
     scope = forms.ChoiceField(
         choices=[("submit", "Read and submit"), ("read", "Read only")], initial="submit"

@@ -72,7 +72,7 @@ class TestSignUp:
             ({"username": "kbench-official"}, "reserved for the site"),
             ({"username": "a b"}, "valid username"),
             ({"username": ""}, "required"),
-            ({"password2": "other"}, "two passwords"),
+            ({"password2": "other"}, "same password"),
             ({"password1": "1234", "password2": "1234"}, "too short"),
         ):
             answer = client.post("/sign-up/", FIELDS | change)
@@ -87,7 +87,7 @@ class TestSignUp:
         assert ("This site doesn't send e-mail" in text) is not settings.EMAIL_CONFIGURED
         both = {"password1": "password", "password2": "passwort"}
         said = client.post("/sign-up/", FIELDS | both).content.decode()
-        assert ("too common" in said, "two passwords" in said) == (True, True), "all at once"
+        assert ("too common" in said, "same password" in said) == (True, True), "all at once"
 
     def test_closed_means_closed(self, client: Client) -> None:
         decide(Mode.CLOSED)
