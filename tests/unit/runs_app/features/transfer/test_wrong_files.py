@@ -106,7 +106,7 @@ HEAD: list[tuple[dict[str, Any], str]] = [
     ({"version": 1}, "version: is 1; this version of kbench reads 2"),
     ({"site": "<b>"}, "site: must have"),
     ({"note": "x" * 501}, "note: has 501 characters; the limit is 500"),
-    ({"exported_at": ""}, "exported_at: '' is not a time"),
+    ({"exported_at": ""}, "exported_at: '' is not an ISO 8601 time"),
     ({"results": {}}, "results: must be a list"),
     ({"extra": 1}, "extra: is not a known field"),
 ]
