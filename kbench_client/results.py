@@ -40,11 +40,16 @@ def money(usd: float | None) -> str:
 
 
 def rated(state: Document) -> str:
-    """Its score; without one, the speedup on listed sizes, marked as such."""
+    """Its score; without one, the speedup on listed sizes, marked as such.
+
+    While baselines are missing, it names those that it is compared with.
+    """
+    names = state.get("compared_with") or "best"
+    over = "" if names == "best" else f" vs {names}"
     if state.get("score") is not None:
-        return factor(state["score"])
+        return f"{factor(state['score'])}{over}"
     listed = state.get("speedup", state.get("speedup_best"))
-    return "-" if listed is None else f"{factor(listed)} listed"
+    return "-" if listed is None else f"{factor(listed)}{over} listed"
 
 
 def table(rows: Iterable[Sequence[object]]) -> str:
@@ -109,10 +114,14 @@ def verdict_line(state: Document) -> str:
     words = [state["verdict"]]
     if state["latency_ns"] is not None:
         words.append(duration(state["latency_ns"]))
+    names = state.get("compared_with") or "best"
+    over = "" if names == "best" else f" over {names} only"
     if state["score"] is not None:
-        words.append(f"score {factor(state['score'])}")
+        words.append(f"score {factor(state['score'])}{over}")
     elif state["speedup"] is not None:
-        words.append(f"{factor(state['speedup'])} of the best baseline on listed sizes")
+        words.append(f"{factor(state['speedup'])}{over or ' of the best baseline'} on listed sizes")
+    if over and not state["state"]:
+        words.append("provisional")
     if state["state"]:
         words.append({"tuned": "tuned to the listed sizes"}.get(state["state"], state["state"]))
     reason = str(state["reason"]).strip()

@@ -19,7 +19,7 @@ from runs_app.core.errors import SubmissionError
 from runs_app.core.hooks import Bearer
 from runs_app.core.queue.selectors import waiting_reason
 from runs_app.core.work.access import asked_for, get_submission, public_reason, visible_evaluations
-from runs_app.core.work.result_state import STATES, result_state
+from runs_app.core.work.result_state import COMPARED_WITH, STATES, compared_with, result_state
 from runs_app.models import Evaluation, Status, Submission
 from runs_app.submitting.api import Problem, router
 from runs_app.submitting.api_answers import listed
@@ -55,6 +55,7 @@ class LatestOut(Schema):
         description="The figure that boards rank it by, if it is a ranked result."
     )
     speedup: float | None = Field(description="Speedup over the best baseline on listed sizes.")
+    compared_with: str = Field(description=COMPARED_WITH)
 
 
 class StatusOut(LatestOut):
@@ -233,5 +234,6 @@ def _status(evaluation: Evaluation, user: Viewer, waiting: str) -> dict[str, obj
         "waiting_reason": waiting,
         "state": state.name if (state := result_state(evaluation)) else "",
         "speedup": evaluation.speedup_best,
+        "compared_with": compared_with(evaluation),
         "finished_at": evaluation.finished_at,
     }

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.work.access import asked_for, standing_of, visible_evaluations
-from runs_app.core.work.result_state import is_sure
+from runs_app.core.work.result_state import baseline_noun, compared_with, is_sure
 from runs_app.models import Device, Evaluation, Status, Submission
 from tasks_app.models import TaskVersion
 from tasks_app.pages.text_diff import Budget, TextDiff, diff
@@ -47,6 +47,11 @@ class Attempt:
     def spread(self) -> float | None:
         """Half the interval of `score`, as the attempt's own page has it."""
         return self.evaluation.rated_spread
+
+    @property
+    def over(self) -> str:
+        """What `score` is compared with, as a noun."""
+        return baseline_noun(compared_with(self.evaluation))
 
     @property
     def is_sure(self) -> bool:
