@@ -60,7 +60,12 @@ def lacks_some(evaluation: Evaluation, result: EvaluationResult) -> bool:
     """Whether a correct result whose mode measures no baselines lacks one that may be known."""
     if evaluation.mode not in UNMEASURED or evaluation.imported:
         return False
-    missing = {name for name in expected_baselines(evaluation) if name not in result.speedups}
+    known = [each.baselines for each in result.workloads if each.measurement and not each.hidden]
+    missing = {
+        name
+        for name in expected_baselines(evaluation)
+        if any(name not in baselines for baselines in known)
+    }
     missing -= {key.rpartition(": ")[2] for key in result.environment.baseline_errors}
     if not missing:
         return False
