@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kbench_client.exits import Exit, Stop
-from kbench_client.results import duration, factor, newest, rated, significant, table, workloads
+from kbench_client.results import duration, factor, rated, significant, standing, table, workloads
 
 Document = dict[str, Any]
 
@@ -20,7 +20,7 @@ def comparison(submissions: Sequence[Document]) -> Document:
     far another evaluation of the same source may be off (`noise`, relative). Two builds of
     one source never differ.
     """
-    shown = [newest(each) for each in submissions]
+    shown = [standing(each) for each in submissions]
     facts = [
         (s["task"], s["direction"], e["device"]) for s, e in zip(submissions, shown, strict=True)
     ]
@@ -39,7 +39,10 @@ def comparison(submissions: Sequence[Document]) -> Document:
         "device": facts[0][2],
         "submissions": [
             {name: s[name] for name in ("id", "agent")}
-            | {name: e[name] for name in ("verdict", "state", "score", "speedup")}
+            | {
+                name: e.get(name)
+                for name in ("verdict", "state", "score", "speedup", "compared_with")
+            }
             for s, e in zip(submissions, shown, strict=True)
         ],
         "noise": max(between),

@@ -88,6 +88,26 @@ def newest(submission: Document) -> Document:
     return dict(found[0])
 
 
+def standing(submission: Document) -> Document:
+    """The evaluation that has its score and place: the latest ranked one that ended, or newest.
+
+    As on the site, one that ended by the site's fault doesn't count.
+    """
+    ended = (each for each in submission["evaluations"] if each.get("status") == "FINISHED")
+    ranked = (each for each in ended if each["mode"] == "ranked")
+    found = next((each for each in ranked if each["verdict"] != "SYSTEM_ERROR"), None)
+    return newest(submission) if found is None else dict(found)
+
+
+def ranked_lines(submission: Document, shown: Document) -> str:
+    """The score and place of its ranked evaluation, if another one is shown."""
+    ranked = standing(submission)
+    if ranked["id"] == shown["id"]:
+        return ""
+    heading = f"ranked on {ranked['device']}: {verdict_line(ranked)}"
+    return "\n".join(filter(None, (heading, standing_line(ranked))))
+
+
 def workloads(evaluation: Document) -> dict[str, Document]:
     """The listed workloads of a result that have a time, by name."""
     result = evaluation.get("result") or {}
