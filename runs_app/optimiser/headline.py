@@ -23,15 +23,16 @@ def headline(run: Run) -> Summary:
         return Summary(sentence=f"No kernel {'was' if run.is_over else 'is'} correct{_yet(run)}.")
     name = "The seed kernel" if best.is_seed else f"Candidate {best.number}"
     seed = _over_seed(over_seed) if over_seed else ""
-    evaluation = compared([run]).get(run.pk)
+    evaluation, ended = compared([run]).get(run.pk), run.is_over
     if evaluation and evaluation.rated:
         speedup, spread = evaluation.rated, evaluation.rated_spread
         more = f", and {seed}" if seed else ""
         return Summary(
             number=times(speedup),
             unit=unit_of(evaluation),
-            kind=standing(speedup, spread) if is_sure(evaluation) else "neutral",
-            sentence=f"{name} reaches {speed(evaluation, speedup, spread)}{more}.",
+            kind=standing(speedup, spread) if ended and is_sure(evaluation) else "neutral",
+            is_sure=ended and is_sure(evaluation),
+            sentence=f"{'' if ended else 'So far, '}{name if ended else _lower(name)} reaches {speed(evaluation, speedup, spread)}{more}.",
         )
     number, unit = duration_parts(best.latency_ns)
     if over_seed:
@@ -39,6 +40,10 @@ def headline(run: Run) -> Summary:
     said = f"reaches {seed}" if seed else f"takes {duration_text(best.latency_ns)} a call"
     why = f"no baseline has been measured on {run.device}{_yet(run)}"
     return Summary(number=number, unit=unit, kind="neutral", sentence=f"{name} {said}; {why}.")
+
+
+def _lower(name: str) -> str:
+    return f"{name[:1].lower()}{name[1:]}"
 
 
 def _yet(run: Run) -> str:
