@@ -12,6 +12,9 @@ from kbench_client.results import duration, factor, rated, significant, standing
 Document = dict[str, Any]
 
 
+_TOLD = ("verdict", "state", "score", "speedup", "compared_with")
+
+
 def comparison(submissions: Sequence[Document]) -> Document:
     """Times of several submissions by workload, and how much faster each is than the first.
 
@@ -38,11 +41,7 @@ def comparison(submissions: Sequence[Document]) -> Document:
         "task": facts[0][0],
         "device": facts[0][2],
         "submissions": [
-            {name: s[name] for name in ("id", "agent")}
-            | {
-                name: e.get(name)
-                for name in ("verdict", "state", "score", "speedup", "compared_with")
-            }
+            {name: s[name] for name in ("id", "agent")} | {name: e.get(name) for name in _TOLD}
             for s, e in zip(submissions, shown, strict=True)
         ],
         "noise": max(between),

@@ -23,16 +23,17 @@ def headline(run: Run) -> Summary:
         return Summary(sentence=f"No kernel {'was' if run.is_over else 'is'} correct{_yet(run)}.")
     name = "The seed kernel" if best.is_seed else f"Candidate {best.number}"
     seed = _over_seed(over_seed) if over_seed else ""
-    evaluation, ended = compared([run]).get(run.pk), run.is_over
+    evaluation = compared([run]).get(run.pk)
     if evaluation and evaluation.rated:
         speedup, spread = evaluation.rated, evaluation.rated_spread
         more = f", and {seed}" if seed else ""
+        who, sure = name if run.is_over else _so_far(name), run.is_over and is_sure(evaluation)
         return Summary(
             number=times(speedup),
             unit=unit_of(evaluation),
-            kind=standing(speedup, spread) if ended and is_sure(evaluation) else "neutral",
-            is_sure=ended and is_sure(evaluation),
-            sentence=f"{'' if ended else 'So far, '}{name if ended else _lower(name)} reaches {speed(evaluation, speedup, spread)}{more}.",
+            kind=standing(speedup, spread) if sure else "neutral",
+            is_sure=sure,
+            sentence=f"{who} reaches {speed(evaluation, speedup, spread)}{more}.",
         )
     number, unit = duration_parts(best.latency_ns)
     if over_seed:
@@ -42,8 +43,9 @@ def headline(run: Run) -> Summary:
     return Summary(number=number, unit=unit, kind="neutral", sentence=f"{name} {said}; {why}.")
 
 
-def _lower(name: str) -> str:
-    return f"{name[:1].lower()}{name[1:]}"
+def _so_far(name: str) -> str:
+    """Until the run is over, its best may still be refused or beaten."""
+    return f"So far, {name[:1].lower()}{name[1:]}"
 
 
 def _yet(run: Run) -> str:

@@ -9,7 +9,7 @@ from uuid import UUID
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.work.access import asked_for, standing_of, visible_evaluations
 from runs_app.core.work.result_state import baseline_noun, compared_with, is_sure
-from runs_app.models import Device, Evaluation, Status, Submission
+from runs_app.models import Device, Evaluation, Quarantine, Status, Submission
 from tasks_app.models import TaskVersion
 from tasks_app.pages.text_diff import Budget, TextDiff, diff
 from tasks_app.people import Viewer
@@ -148,4 +148,5 @@ def _is_ranked(known: Sequence[Evaluation]) -> bool:
 
 
 def _is_right(shown: Evaluation) -> bool:
-    return shown.verdict == Verdict.CORRECT and shown.status == Status.FINISHED
+    doubted = shown.quarantine in (Quarantine.OPEN, Quarantine.REJECTED)
+    return shown.verdict == Verdict.CORRECT and not doubted
