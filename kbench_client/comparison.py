@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from kbench_client.exits import Exit, Stop
-from kbench_client.results import duration, factor, newest, rated, significant, table, workloads
+from kbench_client.results import duration, factor, rated, significant, standing, table, workloads
 
 Document = dict[str, Any]
+
+
+_TOLD = ("verdict", "state", "score", "speedup", "compared_with")
 
 
 def comparison(submissions: Sequence[Document]) -> Document:
@@ -20,7 +23,7 @@ def comparison(submissions: Sequence[Document]) -> Document:
     far another evaluation of the same source may be off (`noise`, relative). Two builds of
     one source never differ.
     """
-    shown = [newest(each) for each in submissions]
+    shown = [standing(each) for each in submissions]
     facts = [
         (s["task"], s["direction"], e["device"]) for s, e in zip(submissions, shown, strict=True)
     ]
@@ -38,8 +41,7 @@ def comparison(submissions: Sequence[Document]) -> Document:
         "task": facts[0][0],
         "device": facts[0][2],
         "submissions": [
-            {name: s[name] for name in ("id", "agent")}
-            | {name: e[name] for name in ("verdict", "state", "score", "speedup")}
+            {name: s[name] for name in ("id", "agent")} | {name: e.get(name) for name in _TOLD}
             for s, e in zip(submissions, shown, strict=True)
         ],
         "noise": max(between),

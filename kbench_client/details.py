@@ -26,7 +26,7 @@ _FINDINGS = 5  # chosen: the first ones explain the rest
 _LINE = 300  # characters of a line or a sentence
 _FEW = (
     *("id", "device", "mode", "status", "verdict", "latency_ns", "score", "speedup"),
-    *("eligibility", "quarantine", "created_at"),
+    *("compared_with", "state", "place", "eligibility", "quarantine", "created_at"),
 )
 """What is told of evaluations other than the one that is shown."""
 

@@ -40,11 +40,16 @@ def money(usd: float | None) -> str:
 
 
 def rated(state: Document) -> str:
-    """Its score; without one, the speedup on listed sizes, marked as such."""
+    """Its score; without one, the speedup on listed sizes, marked as such.
+
+    While baselines are missing, it names those that it is compared with.
+    """
+    names = state.get("compared_with") or "best"
+    over = "" if names == "best" else f" vs {names}"
     if state.get("score") is not None:
-        return factor(state["score"])
+        return f"{factor(state['score'])}{over}"
     listed = state.get("speedup", state.get("speedup_best"))
-    return "-" if listed is None else f"{factor(listed)} listed"
+    return "-" if listed is None else f"{factor(listed)}{over} listed"
 
 
 def table(rows: Iterable[Sequence[object]]) -> str:
@@ -83,6 +88,26 @@ def newest(submission: Document) -> Document:
     return dict(found[0])
 
 
+def standing(submission: Document) -> Document:
+    """The evaluation that has its score and place: the latest ranked one that ended, or newest.
+
+    As on the site, one that ended by the site's fault doesn't count.
+    """
+    ended = (each for each in submission["evaluations"] if each.get("status") == "FINISHED")
+    ranked = (each for each in ended if each["mode"] == "ranked")
+    found = next((each for each in ranked if each["verdict"] != "SYSTEM_ERROR"), None)
+    return newest(submission) if found is None else dict(found)
+
+
+def ranked_lines(submission: Document, shown: Document) -> str:
+    """The score and place of its ranked evaluation, if another one is shown."""
+    ranked = standing(submission)
+    if ranked["id"] == shown["id"]:
+        return ""
+    heading = f"ranked on {ranked['device']}: {verdict_line(ranked)}"
+    return "\n".join(filter(None, (heading, standing_line(ranked))))
+
+
 def workloads(evaluation: Document) -> dict[str, Document]:
     """The listed workloads of a result that have a time, by name."""
     result = evaluation.get("result") or {}
@@ -109,10 +134,14 @@ def verdict_line(state: Document) -> str:
     words = [state["verdict"]]
     if state["latency_ns"] is not None:
         words.append(duration(state["latency_ns"]))
+    names = state.get("compared_with") or "best"
+    over = "" if names == "best" else f" over {names} only"
     if state["score"] is not None:
-        words.append(f"score {factor(state['score'])}")
+        words.append(f"score {factor(state['score'])}{over}")
     elif state["speedup"] is not None:
-        words.append(f"{factor(state['speedup'])} of the best baseline on listed sizes")
+        words.append(f"{factor(state['speedup'])}{over or ' of the best baseline'} on listed sizes")
+    if over and not state["state"]:
+        words.append("provisional")
     if state["state"]:
         words.append({"tuned": "tuned to the listed sizes"}.get(state["state"], state["state"]))
     reason = str(state["reason"]).strip()

@@ -16,6 +16,7 @@ from kbench_client.results import (
     count_line,
     duration,
     newest,
+    ranked_lines,
     rated,
     task_and_direction,
     telling,
@@ -84,7 +85,10 @@ def _show(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     heading = f"{submission['task']} on {evaluation['device']}, {evaluation['mode']}"
     address = site.account.url + submission["url"]
     document = submission if options.raw else brief(submission, evaluation)
-    output.answer(document, "\n".join((heading, summary(evaluation), address)))
+    lines = (heading, summary(evaluation), ranked_lines(submission, evaluation), address)
+    output.answer(document, "\n".join(filter(None, lines)))
+    if evaluation["status"] == "CANCELLED":
+        return Exit.OTHER_VERDICT
     return exit_of(evaluation["verdict"]) if evaluation["verdict"] else Exit.GOOD
 
 

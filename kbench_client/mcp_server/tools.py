@@ -16,7 +16,7 @@ from kbench_client.comparison import comparison
 from kbench_client.details import brief_files, details, summary, told
 from kbench_client.exits import Exit, Stop
 from kbench_client.kernels import LANGUAGES, Kernel, directives, language_of, payload, texts_of
-from kbench_client.results import newest
+from kbench_client.results import newest, ranked_lines
 from kbench_client.site import Document, Site
 
 NEWS: ContextVar[list[str]] = ContextVar("NEWS")
@@ -143,7 +143,8 @@ class Tools:
         evaluation = newest(found)
         kept = {name: each for name, each in evaluation.items() if name not in _IN_SUMMARY}
         address = self.site.account.url + found["url"]
-        shown = {"task": found["task"], "url": address, "summary": summary(evaluation), **kept}
+        lines = filter(None, (summary(evaluation), ranked_lines(found, evaluation)))
+        shown = {"task": found["task"], "url": address, "summary": "\n".join(lines), **kept}
         return dict(told(shown))
 
     def source(self, submission: str) -> dict[str, str]:

@@ -27,11 +27,13 @@ def headline(run: Run) -> Summary:
     if evaluation and evaluation.rated:
         speedup, spread = evaluation.rated, evaluation.rated_spread
         more = f", and {seed}" if seed else ""
+        who, sure = name if run.is_over else _so_far(name), run.is_over and is_sure(evaluation)
         return Summary(
             number=times(speedup),
             unit=unit_of(evaluation),
-            kind=standing(speedup, spread) if is_sure(evaluation) else "neutral",
-            sentence=f"{name} reaches {speed(evaluation, speedup, spread)}{more}.",
+            kind=standing(speedup, spread) if sure else "neutral",
+            is_sure=sure,
+            sentence=f"{who} reaches {speed(evaluation, speedup, spread)}{more}.",
         )
     number, unit = duration_parts(best.latency_ns)
     if over_seed:
@@ -39,6 +41,11 @@ def headline(run: Run) -> Summary:
     said = f"reaches {seed}" if seed else f"takes {duration_text(best.latency_ns)} a call"
     why = f"no baseline has been measured on {run.device}{_yet(run)}"
     return Summary(number=number, unit=unit, kind="neutral", sentence=f"{name} {said}; {why}.")
+
+
+def _so_far(name: str) -> str:
+    """Until the run is over, its best may still be refused or beaten."""
+    return f"So far, {name[:1].lower()}{name[1:]}"
 
 
 def _yet(run: Run) -> str:

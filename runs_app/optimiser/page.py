@@ -11,6 +11,12 @@ from django.urls import reverse
 
 from gpu_runner.data.verdict import Verdict
 from runs_app.core.profile.diagnosis import ClassScore, class_scores
+from runs_app.core.work.result_state import (
+    baseline_noun,
+    baseline_words,
+    compared_with,
+    is_sure,
+)
 from runs_app.models import Candidate, Device, Evaluation, Run
 from runs_app.optimiser.evolve.judging import VERIFIERS, truth
 from runs_app.optimiser.evolve.strategies import STRATEGIES
@@ -46,8 +52,18 @@ class RunRow:
     def gain(self) -> tuple[float, str] | None:
         """The best's speedup, and over what: the best baseline, or else the seed."""
         if self.evaluation and self.evaluation.rated:
-            return self.evaluation.rated, "the best baseline"
+            return self.evaluation.rated, baseline_words(self.evaluation)
         return (self.over_seed, "the seed kernel") if self.over_seed else None
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether its figure may lead: the run is over, and nothing about it is provisional."""
+        return self.run.is_over and (self.evaluation is None or is_sure(self.evaluation))
+
+    @property
+    def over(self) -> str:
+        """What its evaluation is compared with, as a noun."""
+        return baseline_noun(compared_with(self.evaluation)) if self.evaluation else ""
 
     @property
     def strategy(self) -> str:

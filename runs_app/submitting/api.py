@@ -19,7 +19,7 @@ from runs_app.core.integrity.audits import request_audit
 from runs_app.core.queue.devices import resolve_device
 from runs_app.core.queue.selectors import waiting_reason as reason_to_wait
 from runs_app.core.work.access import get_submission
-from runs_app.core.work.result_state import STATES
+from runs_app.core.work.result_state import COMPARED_WITH, STATES
 from runs_app.models import Status as JobStatus
 from runs_app.models import Submission
 from runs_app.submitting.api_answers import submission_answer
@@ -181,6 +181,7 @@ class EvaluationOut(Schema):
         " it."
     )
     speedup: float | None = Field(description="Speedup over the best baseline on listed sizes.")
+    compared_with: str = Field(description=COMPARED_WITH)
     speedup_eager: float | None
     speedup_compiled: float | None
     unlisted_speedup: float | None = Field(

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from gpu_runner.data import codec
 from gpu_runner.data.evaluation import EvaluationResult
+from gpu_runner.data.verdict import Mode
 from runs_app.core.baselines.missing import awaited_baselines, missing_baselines
 from runs_app.core.integrity.board_place import board_place
 from runs_app.core.integrity.eligibility import Why, eligibilities
@@ -18,10 +19,14 @@ from runs_app.core.profile.diagnosis import MEANINGS, diagnose
 from runs_app.core.queue.selectors import waiting_reason as reason_to_wait
 from runs_app.core.work.access import public_reason, shown_results, visible_evaluations
 from runs_app.core.work.audit_state import board_audit
-from runs_app.core.work.result_state import result_state
+from runs_app.core.work.result_state import compared_with, result_state
 from runs_app.models import Audited, BoardAudit, Evaluation, Submission
 from runs_app.submitting.brief_results import LEFT_OUT, Document, brief
 from tasks_app.people import Viewer, shown_name
+
+_SCORES = ("score", "p_score", "speedup", "speedup_eager", "speedup_compiled", "unlisted_speedup")
+_SCORE_OF_AUDIT = dict.fromkeys(_SCORES) | {"compared_with": ""}
+"""The ranked result that an audit judges has them."""
 
 
 def submission_answer(submission: Submission, user: Viewer, *, raw: bool) -> dict[str, object]:
@@ -125,6 +130,7 @@ def _evaluation(
         "device": evaluation.device_id,
         "reason": public_reason(evaluation, user),
         "state": state.name if (state := result_state(evaluation)) else "",
+        "compared_with": compared_with(evaluation),
         "speedup": evaluation.speedup_best,
         "waiting_reason": "" if why is Why.REPLACED else reason_to_wait(evaluation, timezone.now()),
         "eligibility": why.eligibility.value,
@@ -133,4 +139,5 @@ def _evaluation(
         "awaited_baselines": awaited_baselines(evaluation, result),
         "missing_baselines": missing_baselines(evaluation, result),
         "place": asdict(board_place(evaluation, user)) if why is Why.COUNTS else None,
+        **(_SCORE_OF_AUDIT if evaluation.mode == Mode.AUDIT else {}),
     }

@@ -22,6 +22,7 @@ from runs_app.core.queue.selectors import verdict_in_s, waiting_reason
 from runs_app.core.work.access import public_reason, shown_result
 from runs_app.core.work.environments import with_peaks
 from runs_app.core.work.estimate import in_words
+from runs_app.core.work.result_state import baseline_noun, compared_with
 from runs_app.models import Evaluation, Quarantine, Status, Submission
 from runs_app.submitting import page as evaluation_page
 from runs_app.submitting import profile_page
@@ -123,6 +124,11 @@ class Live:
         """Half the intervals of its time and speedups; they hold what evaluations differ by."""
         names = ("latency", "speedup", "eager", "compiled")
         return {name: self.evaluation.spread(name) for name in names}
+
+    @property
+    def over(self) -> str:
+        """What its speedup is compared with, as a noun."""
+        return baseline_noun(compared_with(self.evaluation))
 
     @property
     def is_measured_here(self) -> bool:
@@ -231,6 +237,7 @@ def _shown(
     dtype = evaluation.task_version.dtype
     libraries = evaluation_page.library_speedups(result, evaluation.task_version)
     picture = comparison(evaluation, rows, near, known, libraries)
+    is_scored = evaluation.mode != Mode.AUDIT  # the ranked result that it judges has the score
     return ShownResult(
         rivals=near,
         known=known,
@@ -246,8 +253,8 @@ def _shown(
         profile=profile_page.profile_view(told.profile if told else None),
         profiled=profiled,
         diagnostics=diagnostics(result.build, result.profile, shown_files(evaluation.submission)),
-        comparison=picture if evaluation.is_correct else None,
-        workload_plot=workload_plot(rows),
+        comparison=picture if evaluation.is_correct and is_scored else None,
+        workload_plot=workload_plot(rows) if is_scored else None,
         roofline=roofline(result, rows, dtype),
         no_roofline=no_roofline(result, rows, dtype),
     )

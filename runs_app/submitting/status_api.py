@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -17,11 +18,19 @@ from runs_app.core.api_body import Body, one_of
 from runs_app.core.api_pages import ask_again, newest_first
 from runs_app.core.errors import SubmissionError
 from runs_app.core.hooks import Bearer
+from runs_app.core.integrity.board_place import board_place
+from runs_app.core.integrity.eligibility import Why, eligibility
 from runs_app.core.queue.selectors import waiting_reason
-from runs_app.core.work.access import asked_for, get_submission, public_reason, visible_evaluations
-from runs_app.core.work.result_state import STATES, result_state
+from runs_app.core.work.access import (
+    asked_for,
+    get_submission,
+    public_reason,
+    standing_of,
+    visible_evaluations,
+)
+from runs_app.core.work.result_state import COMPARED_WITH, STATES, compared_with, result_state
 from runs_app.models import Evaluation, Status, Submission
-from runs_app.submitting.api import Problem, router
+from runs_app.submitting.api import PlaceOut, Problem, router
 from runs_app.submitting.api_answers import listed
 from runs_app.submitting.identity import identity
 from runs_app.submitting.services import cancel
@@ -55,6 +64,7 @@ class LatestOut(Schema):
         description="The figure that boards rank it by, if it is a ranked result."
     )
     speedup: float | None = Field(description="Speedup over the best baseline on listed sizes.")
+    compared_with: str = Field(description=COMPARED_WITH)
 
 
 class StatusOut(LatestOut):
@@ -74,6 +84,25 @@ class StatusOut(LatestOut):
     waiting_reason: str
     created_at: datetime
     finished_at: datetime | None
+
+
+class RankedOut(Schema):
+    """The ranked evaluation that stands for a submission, on its page as on boards."""
+
+    evaluation: UUID
+    verdict: str = Field(json_schema_extra=one_of(*Verdict))
+    state: str = Field(description="As in the submission.")
+    score: float | None
+    compared_with: str = Field(description=COMPARED_WITH)
+    place: PlaceOut | None = Field(description="Null unless it counts on its board.")
+
+
+class ShownStatus(StatusOut):
+    """The status of one evaluation, and the score and place of the ranked one."""
+
+    ranked: RankedOut | None = Field(
+        description="The latest ranked evaluation that ended; null if there is none."
+    )
 
 
 class OwnListed(Schema):
@@ -160,7 +189,7 @@ def list_own(
 
 @router.get(
     "/submissions/{submission_id}/status",
-    response={200: StatusOut, 404: Problem, 422: Problem},
+    response={200: ShownStatus, 404: Problem, 422: Problem},
     summary="A submission's status",
 )
 def show_status(
@@ -174,7 +203,8 @@ def show_status(
     found = _evaluation(submission_id, wanted.evaluation, request.user)
     if not found.is_over:
         ask_again(response, found.created_at)
-    return _status(found, request.user, waiting_reason(found, timezone.now()))
+    status = _status(found, request.user, waiting_reason(found, timezone.now()))
+    return status | {"ranked": _ranked(found, request.user)}
 
 
 @router.post(
@@ -194,6 +224,23 @@ def cancel_evaluation(
     cancel(evaluation=found, user=request.user, now=timezone.now())
     found.refresh_from_db()
     return _status(found, request.user, "")
+
+
+def _ranked(evaluation: Evaluation, user: Viewer) -> dict[str, object] | None:
+    """What stands for its submission, if that is ranked."""
+    rows = visible_evaluations(user).filter(submission=evaluation.submission_id)
+    found = standing_of(asked_for(rows.filter(mode=Mode.RANKED.value)))
+    if found is None or not found.verdict:
+        return None
+    why = eligibility(found)
+    return {
+        "evaluation": found.pk,
+        "verdict": found.verdict,
+        "state": state.name if (state := result_state(found)) else "",
+        "score": found.score,
+        "compared_with": compared_with(found),
+        "place": asdict(board_place(found, user)) if why is Why.COUNTS else None,
+    }
 
 
 def _evaluation(submission_id: str, wanted: UUID | None, user: Viewer) -> Evaluation:
@@ -233,5 +280,6 @@ def _status(evaluation: Evaluation, user: Viewer, waiting: str) -> dict[str, obj
         "waiting_reason": waiting,
         "state": state.name if (state := result_state(evaluation)) else "",
         "speedup": evaluation.speedup_best,
+        "compared_with": compared_with(evaluation),
         "finished_at": evaluation.finished_at,
     }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from django.urls import reverse
 
@@ -44,6 +44,7 @@ _AUDITS = {
     Audited.SUSPICIOUS.value: "takes a ranked result off its board until an admin decides",
     Audited.INCONCLUSIVE.value: "neither confirms nor rejects a ranked result",
 }
+_SCORED = "The ranked result has the score"
 _OUR_FAULT = "this is our fault and doesn't count against you"
 
 
@@ -174,8 +175,13 @@ def _correct(facts: Facts, own_ns: float) -> Summary:
     if speedup:
         number, unit = times(speedup), unit_of(evaluation)
     if evaluation.mode == Mode.AUDIT:
-        found = Summary(number=number, unit=unit, kind="neutral", sentence=_of_audit(facts))
-        return replace(found, chips=tuple(_of_times(facts)))
+        number, unit = duration_parts(own_ns)
+        link = Link(_SCORED, evaluation.submission.get_absolute_url())
+        said, chips = _of_audit(facts), tuple(_of_times(facts))
+        return Summary(
+            number=number, unit=unit, kind="neutral", is_sure=False,
+            sentence=said, chips=chips, link=link,
+        )  # fmt: skip
     said = speed(evaluation, speedup, spread) if speedup else _time(facts, own_ns)
     more = _kept_away(facts) if speedup else _no_speedup(facts)
     return Summary(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from gpu_runner.data.baselines import failure
 from gpu_runner.data.evaluation import EvaluationResult
-from gpu_runner.data.task import PYTORCH
-from gpu_runner.data.verdict import Direction, Mode
+from gpu_runner.data.verdict import Mode
+from runs_app.core.work.outcome import expected_baselines
 from runs_app.models import BaselineMeasurement, Evaluation, Status
-from tasks_app.selectors import outlines
 
 _SENT_NONE = "the site that measured it didn't report a time"
 _NO_REASON = "it could not be measured"
@@ -39,17 +38,23 @@ def missing_baselines(evaluation: Evaluation, result: EvaluationResult | None) -
 
     The name is "best" if the task has no baselines at all.
     """
-    if result is None or not evaluation.is_correct:
-        return {}
-    digest = evaluation.task_version.digest
-    expected = outlines([digest])[digest].baselines
-    if evaluation.direction != Direction.FORWARD:
-        expected = tuple(name for name in expected if name in PYTORCH)
+    if result is None or not evaluation.is_correct or evaluation.mode == Mode.AUDIT:
+        return {}  # the ranked result that an audit judges has the score, and the reasons
+    expected = expected_baselines(evaluation)
     if not expected:
         return {"best": "the task has no baselines"}
     return {
-        name: _why(evaluation, result, name) for name in expected if name not in result.speedups
+        name: f"{_where(result, name)}{_why(evaluation, result, name)}"
+        for name in expected
+        if name not in result.speedups
     }
+
+
+def _where(result: EvaluationResult, name: str) -> str:
+    """On how many listed workloads it is missing, if others have it."""
+    timed = [each for each in result.workloads if each.measurement and not each.hidden]
+    lacking = sum(name not in each.baselines for each in timed)
+    return f"on {lacking} of {len(timed)} workloads, " if 0 < lacking < len(timed) else ""
 
 
 def _why(evaluation: Evaluation, result: EvaluationResult, name: str) -> str:

@@ -10,6 +10,9 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from gpu_runner.data import codec
+from gpu_runner.data.baselines import BaselineReport
+from gpu_runner.data.evaluation import EvaluationResult, Measurement
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import BaselineMeasurement, Device, Result
 from tasks_app.models import TaskVersion
@@ -72,6 +75,24 @@ def workload_baselines(
             return found
     measured = _report(version, device, direction)
     return {name: _by_name(times) for name, times in measured.items()}
+
+
+def measured_baselines(
+    version: TaskVersion, device: Device, direction: str
+) -> dict[str, dict[str, Measurement]]:
+    """All that is known of each workload: of the newest ranked result, or else measured apart."""
+    found: dict[str, dict[str, Measurement]] = {}
+    rows = BaselineMeasurement.objects.filter(
+        version=version, device=device, direction=direction, report__isnull=False
+    )
+    for document in rows.order_by("-finished_at").values_list("report", flat=True)[:1]:
+        report = codec.decode_stored(BaselineReport, document)
+        found |= {name: dict(times) for name, times in report.baselines.items()}
+    ranked = correct_results(version, device, direction).filter(evaluation__mode=Mode.RANKED.value)
+    for document in _documents(ranked)[:1]:
+        for each in codec.decode_stored(EvaluationResult, document).workloads:
+            found[each.name] = found.get(each.name, {}) | dict(each.baselines)
+    return found
 
 
 def _by_name(baselines: Mapping[str, Any]) -> dict[str, float]:

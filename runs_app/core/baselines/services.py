@@ -9,7 +9,7 @@ import logging
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from gpu_runner.data import codec
 from gpu_runner.data.baselines import BaselineReport
@@ -18,15 +18,24 @@ from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.scores import with_baselines
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.baselines import agreement
-from runs_app.core.baselines.selectors import baselines
-from runs_app.core.work import lifecycle, noise
+from runs_app.core.baselines.selectors import baselines, measured_baselines
+from runs_app.core.work import lifecycle, noise, outcome
 from runs_app.core.work.plausible import check_report
-from runs_app.models import UNDER_WAY, BaselineMeasurement, Device, Evaluation, Result, Status
+from runs_app.models import (
+    UNDER_WAY,
+    BaselineMeasurement,
+    Device,
+    Evaluation,
+    Result,
+    Status,
+    Submission,
+)
 from tasks_app.models import TaskVersion
 
 log = logging.getLogger(__name__)
 
 _STANDS = timedelta(days=1)  # for so long, a measurement that brought no time is not repeated
+_MOST_OTHERS = 100  # chosen: results of other modes that get baselines later, in one transaction
 _MOST_TRIES = 3  # within that time, of baselines that may have failed by chance
 
 
@@ -42,8 +51,11 @@ def ensure_baselines(
 def joined(evaluation: Evaluation, result: EvaluationResult, now: datetime) -> EvaluationResult:
     """The result with the baselines that it waits for, or as it is: then they will be measured.
 
-    Another host of the device may have measured them. Call it in a transaction.
+    Another host of the device may have measured them. Modes that measure none take over what is
+    known, and have nothing measured. Call it in a transaction.
     """
+    if result.verdict is Verdict.CORRECT and outcome.lacks_some(evaluation, result):
+        return _with_known(evaluation, result)
     if not result.pending_baselines or result.verdict is not Verdict.CORRECT:
         return result
     version, device, direction = evaluation.task_version, evaluation.device, evaluation.direction
@@ -86,11 +98,12 @@ def finish(measurement: BaselineMeasurement, document: object, now: datetime) ->
     if pending:
         _measure(version, device, direction, now)
     waiting = list(_waiting(measurement))
-    between = noise.noise_between(measurement.device, Mode.RANKED) if waiting else 0.0
+    modes = {evaluation.mode for evaluation in waiting}
+    between = {mode: noise.noise_between(measurement.device, mode) for mode in modes}
     for key in [evaluation.pk for evaluation in waiting]:
         evaluation = lifecycle.lock(Evaluation, key)  # an earlier one may have changed it
         try:
-            _join(evaluation, report, pending, between, now)
+            _join(evaluation, report, pending, between[evaluation.mode], now)
         except DataError as error:  # of another version of ours; it keeps what it has
             log.warning("can't add baselines to the result of %s: %s", key, error)
     noise.pool(*waiting)
@@ -114,16 +127,21 @@ def _all_of(version: TaskVersion, device: Device, direction: str) -> QuerySet[Ba
 
 
 def _waiting(measurement: BaselineMeasurement) -> QuerySet[Evaluation]:
-    """The locked evaluations whose results wait for baselines."""
-    rows = lifecycle.lockable(Evaluation).filter(
+    """The locked evaluations whose results wait for baselines.
+
+    These are all ranked ones and the newest of others; a run's search is left as it was.
+    """
+    rows = Evaluation.objects.filter(
         task_version=measurement.version_id,
         device=measurement.device_id,
         direction=measurement.direction,
-        mode=Mode.RANKED.value,
         verdict=Verdict.CORRECT.value,
         awaits_baselines=True,
     )
-    return rows.order_by("pk")
+    others = rows.exclude(mode=Mode.RANKED.value).exclude(submission__origin=Submission.Origin.RUN)
+    newest = others.order_by("-finished_at").values("pk")[:_MOST_OTHERS]
+    wanted = rows.filter(Q(mode=Mode.RANKED.value) | Q(pk__in=newest))
+    return lifecycle.lockable(Evaluation).filter(pk__in=wanted.values("pk")).order_by("pk")
 
 
 def _join(
@@ -133,13 +151,33 @@ def _join(
     between: float,
     now: datetime,
 ) -> None:
-    stored = Result.objects.get(evaluation=evaluation)
-    if not stored.document.get("pending_baselines"):
+    if not evaluation.awaits_baselines:
         return
+    stored = Result.objects.get(evaluation=evaluation)
     result = codec.decode_stored(EvaluationResult, stored.document)
     result = _with(report, result, pending, between)
     result = agreement.agreed(evaluation, result, between, now)
     agreement.change(evaluation, stored, result, between, now)
+
+
+def _with_known(evaluation: Evaluation, result: EvaluationResult) -> EvaluationResult:
+    """With what is known of the baselines that it lacks, by workload."""
+    of = (evaluation.task_version, evaluation.device, evaluation.direction)
+    try:
+        known = measured_baselines(*of)
+        missing = {
+            each.name: {
+                name: time
+                for name, time in known.get(each.name, {}).items()
+                if name not in each.baselines
+            }
+            for each in result.workloads
+            if each.measurement
+        }
+        return with_baselines(result, missing, pending=result.pending_baselines)
+    except DataError as error:  # which is no fault of this result
+        log.warning("can't add baselines to the result of %s: %s", evaluation.pk, error)
+        return result
 
 
 def _with(

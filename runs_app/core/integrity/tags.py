@@ -14,9 +14,10 @@ from gpu_runner.data.verdict import Mode
 from runs_app.core.integrity.page import SuspicionView
 from runs_app.core.integrity.ranking import Estimate
 from runs_app.core.work.result_state import (
-    EAGER_ONLY,
     Judged,
+    baseline_noun,
     baseline_words,
+    compared_with,
     is_sure,
     result_state,
     state_of_place,
@@ -39,6 +40,10 @@ class Place(Judged, Protocol):
     @property
     def rated(self) -> Estimate | None:
         """The score or, without one, the speedup on listed sizes."""
+
+    @property
+    def compared_with(self) -> str:
+        """The baseline of both, as `result_state.compared_with` has it."""
 
 
 _QUARANTINE = {
@@ -115,19 +120,22 @@ def rated(result: Evaluation | Place) -> SafeString:
     """
     if isinstance(result, Evaluation):
         value, low, high = result.rated, None, None
-        spread, state, sure = result.rated_spread, result_state(result), is_sure(result)
+        spread, names, sure = result.rated_spread, compared_with(result), is_sure(result)
     else:
-        estimate, spread, state = result.rated, None, state_of_place(result)
-        sure = state.is_sure
+        estimate, spread, names = result.rated, None, result.compared_with
+        sure = state_of_place(result).is_sure
         value, low, high = (
             (estimate.value, estimate.low, estimate.high) if estimate else 3 * (None,)
         )
-    over = "eager baseline" if state is EAGER_ONLY else "best baseline"
+    over = baseline_noun(names)
     shown = speedup(value, low, high, spread=spread, over=over, sure=sure)
     if low is not None and high is not None:
         interval = between(low, high)
         shown = format_html('{}<span class="sub hide-narrow">{}</span>', shown, interval)
-    if result.score or value is None or getattr(result, "mode", Mode.RANKED) != Mode.RANKED:
+    mode = getattr(result, "mode", Mode.RANKED)
+    if mode != Mode.RANKED and names not in ("", "best"):  # no chip says that it is provisional
+        return format_html('{}<span class="sub">vs {} only</span>', shown, names)
+    if result.score or value is None or mode != Mode.RANKED:
         return shown
     return format_html('{}<span class="sub">listed sizes only</span>', shown)
 

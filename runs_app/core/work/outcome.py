@@ -7,10 +7,16 @@ from collections.abc import Iterable
 
 from gpu_runner.data.evaluation import EvaluationResult, Measurement, WorkloadResult
 from gpu_runner.data.rounding import all_three_digits, three_digits
+from gpu_runner.data.task import PYTORCH
+from gpu_runner.data.verdict import Direction, Mode
 from runs_app.core.work.noise import NINETY_FIVE, with_noise
-from runs_app.models import Evaluation
+from runs_app.models import BaselineMeasurement, Evaluation
 from runs_app.models.runner_job import LONGEST_TEXT
 from tasks_app.disclosure import public_reason
+from tasks_app.selectors import outlines
+
+UNMEASURED = (Mode.TEST, Mode.QUICK, Mode.PROFILE)
+"""Modes that measure no baselines: their results have those that are known."""
 
 
 def apply(evaluation: Evaluation, result: EvaluationResult, between: float) -> None:
@@ -18,7 +24,8 @@ def apply(evaluation: Evaluation, result: EvaluationResult, between: float) -> N
 
     The reason is the public one; the stored result has the full one for admins. `merit` is the
     score or, without one or while baselines are missing, the negated time: such results rank below
-    all others.
+    all others. `awaits_baselines` holds for any mode, as long as a baseline may still come: a
+    result that other modes compare with fewer of them is as provisional as a ranked one.
     between: as of `noise_between`.
     """
     evaluation.verdict = result.verdict.value
@@ -32,11 +39,47 @@ def apply(evaluation: Evaluation, result: EvaluationResult, between: float) -> N
     evaluation.score = evaluation.own_score
     evaluation.floor_fraction = result.floor_fraction
     evaluation.p_score = result.p_score
-    evaluation.awaits_baselines = bool(result.pending_baselines)
+    lacks = bool(result.speedups) and lacks_some(evaluation, result)
+    evaluation.awaits_baselines = bool(result.pending_baselines) or lacks
     if result.latency_ns is not None:
         score = None if evaluation.awaits_baselines else evaluation.score
         evaluation.merit = score or -result.latency_ns
         _apply_spreads(evaluation, result, between)
+
+
+def expected_baselines(evaluation: Evaluation) -> tuple[str, ...]:
+    """Names of its task's baselines in its direction."""
+    digest = evaluation.task_version.digest
+    names = outlines([digest])[digest].baselines
+    if evaluation.direction == Direction.FORWARD:
+        return names
+    return tuple(name for name in names if name in PYTORCH)
+
+
+def lacks_some(evaluation: Evaluation, result: EvaluationResult) -> bool:
+    """Whether a correct result whose mode measures no baselines lacks one that may be known."""
+    if evaluation.mode not in UNMEASURED or evaluation.imported:
+        return False
+    known = [each.baselines for each in result.workloads if each.measurement and not each.hidden]
+    missing = {
+        name
+        for name in expected_baselines(evaluation)
+        if any(name not in baselines for baselines in known)
+    }
+    missing -= {key.rpartition(": ")[2] for key in result.environment.baseline_errors}
+    if not missing:
+        return False
+    ended = BaselineMeasurement.objects.filter(
+        version=evaluation.task_version_id,
+        device=evaluation.device_id,
+        direction=evaluation.direction,
+        finished_at__isnull=False,
+    ).order_by("-finished_at")
+    for report in ended.values_list("report", flat=True)[:1]:
+        told = report or {}
+        times = told.get("baselines", {}).values()
+        missing &= {name for each in times for name in each} | set(told.get("pending", ()))
+    return bool(missing)
 
 
 def _apply_spreads(evaluation: Evaluation, result: EvaluationResult, noise: float) -> None:

@@ -105,16 +105,45 @@ def result_state(evaluation: Evaluation) -> ResultState | None:
 
 
 def is_sure(evaluation: Evaluation) -> bool:
-    """Whether its figures may have a color: nothing about them is provisional or in doubt."""
+    """Whether its figures may have a color: nothing about them is provisional or in doubt.
+
+    An audit's never may: the ranked result that it judges has the score.
+    """
     state = result_state(evaluation)
-    return not evaluation.awaits_baselines and (state is None or state.is_sure)
+    is_whole = not evaluation.awaits_baselines and evaluation.mode != Mode.AUDIT
+    return is_whole and (state is None or state.is_sure)
+
+
+def compared_with(evaluation: Evaluation) -> str:
+    """The baseline of its speedup and score: "best" once all are known, else those known."""
+    if not evaluation.speedup_best:
+        return ""
+    if not evaluation.awaits_baselines and evaluation.mode != Mode.AUDIT:
+        return "best"
+    own = {"eager": evaluation.speedup_eager, "compiled": evaluation.speedup_compiled}
+    return " and ".join(name for name, speedup in own.items() if speedup) or "best"
+
+
+COMPARED_WITH = (
+    "Baseline that the score and speedups compare with: best once all are known, else those known,"
+    " such as eager; then they are provisional in any mode. Empty without a speedup."
+)
+"""What the API says of it."""
 
 
 def baseline_words(evaluation: Evaluation) -> str:
     """What its speedup compares with, as the end of a sentence."""
     if result_state(evaluation) is EAGER_ONLY:
         return "PyTorch eager"
-    return "the baselines known so far" if evaluation.awaits_baselines else "the best baseline"
+    if not evaluation.awaits_baselines:
+        return "the best baseline"
+    names = compared_with(evaluation)
+    return f"the baselines known so far{f' ({names})' if names not in ('', 'best') else ''}"
+
+
+def baseline_noun(names: str) -> str:
+    """What `compared_with` names, as a noun: "best baseline", "eager and compiled baselines"."""
+    return f"{names or 'best'} baseline{'s' if ' and ' in names else ''}"
 
 
 SURE = Q(awaits_baselines=False) & ~Q(audited=Audited.WAITING)

@@ -16,7 +16,7 @@ from django.utils import timezone
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.hooks import Filling, Slot, evaluation_ended, fills, place_changed, tick
 from runs_app.core.integrity.eligibility import eligibility
-from runs_app.core.work.result_state import result_state
+from runs_app.core.work.result_state import baseline_words, is_sure, result_state
 from runs_app.features.notices import delivery
 from runs_app.features.notices.models import (
     Delivery,
@@ -28,6 +28,7 @@ from runs_app.features.notices.models import (
 )
 from runs_app.features.notices.services import tell, watch_key
 from runs_app.models import (
+    Audited,
     Device,
     Evaluation,
     Quarantine,
@@ -74,10 +75,18 @@ def _words(evaluation: Evaluation) -> str:
     if evaluation.verdict != Verdict.CORRECT:
         return evaluation.verdict.replace("_", " ").lower()
     rated = evaluation.rated
-    words = f"correct, {times(rated)} the speed of the best baseline" if rated else "correct"
+    words = f"correct, {times(rated)} the speed of {_over(evaluation)}" if rated else "correct"
     if evaluation.quarantine == Quarantine.OPEN:
         return f"{words}; in quarantine, and off boards until a person decides"
     return words
+
+
+def _over(evaluation: Evaluation) -> str:
+    """What the figure compares with, and that it may still change: the notice won't."""
+    if not is_sure(evaluation):
+        return f"{baseline_words(evaluation)}, provisionally"
+    audited = evaluation.audited == Audited.PASSED
+    return f"{baseline_words(evaluation)}{'' if audited else ', before any audit'}"
 
 
 @receiver(post_save, sender=QuarantineDecision)

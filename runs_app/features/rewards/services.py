@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import transaction
 from django.http import Http404
 
-from gpu_runner.data.verdict import Verdict
+from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.errors import QuotaExceeded, SubmissionError
 from runs_app.core.work.access import public_reason
 from runs_app.core.work.result_state import QUARANTINED, REJECTED, result_state
@@ -106,7 +106,8 @@ def reward_of(
         return 0.0, f"{REJECTED.label}: an audit of the same source failed."
     if (state := result_state(evaluation)) in (QUARANTINED, REJECTED):
         return 0.0, f"{state.label}: {state.meaning}"
-    if evaluation.awaits_baselines and not evaluation.imported:
+    is_ranked = evaluation.mode == Mode.RANKED  # other modes may never get them
+    if evaluation.awaits_baselines and is_ranked and not evaluation.imported:
         return None, "It is correct, but its baselines are still being measured."
     if evaluation.rated is None:
         return None, "It is correct, but there is no baseline to compare it with yet."

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from runs_app.core.baselines.selectors import Baselines
+from runs_app.core.work.result_state import compared_with
 from runs_app.models import Evaluation
 from runs_app.submitting.page import WorkloadRow
 from runs_app.submitting.pictures.plot import Plot, PlotRow, axis_of, plot, shown_ends
@@ -85,7 +86,8 @@ def _lines(
     this = _Line("This kernel", "own", one_ns / own_ns, own_ns, spread)
     baselines = {_NAMES.get(name, name): (name, ns) for name, ns in sorted(times_ns.items())}
     same = next((n for n, (_, ns) in baselines.items() if math.isclose(ns, one_ns)), "")
-    best_name = f"Best baseline: {same}" if same else "Best baseline"
+    so_far = "" if compared_with(evaluation) in ("", "best") else " so far"
+    best_name = f"Best baseline{so_far}: {same}" if same else f"Best baseline{so_far}"
     found = [this, _Line(best_name, "best", 1.0, one_ns)] if best else [this]
     found += [
         _Line(label, name, one_ns / ns, ns)

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.work.access import asked_for, standing_of, visible_evaluations
-from runs_app.core.work.result_state import is_sure
-from runs_app.models import Device, Evaluation, Status, Submission
+from runs_app.core.work.result_state import baseline_noun, compared_with, is_sure
+from runs_app.models import Device, Evaluation, Quarantine, Status, Submission
 from tasks_app.models import TaskVersion
 from tasks_app.pages.text_diff import Budget, TextDiff, diff
 from tasks_app.people import Viewer
@@ -47,6 +47,11 @@ class Attempt:
     def spread(self) -> float | None:
         """Half the interval of `score`, as the attempt's own page has it."""
         return self.evaluation.rated_spread
+
+    @property
+    def over(self) -> str:
+        """What `score` is compared with, as a noun."""
+        return baseline_noun(compared_with(self.evaluation))
 
     @property
     def is_sure(self) -> bool:
@@ -143,4 +148,5 @@ def _is_ranked(known: Sequence[Evaluation]) -> bool:
 
 
 def _is_right(shown: Evaluation) -> bool:
-    return shown.verdict == Verdict.CORRECT and shown.status == Status.FINISHED
+    doubted = shown.quarantine in (Quarantine.OPEN, Quarantine.REJECTED)
+    return shown.verdict == Verdict.CORRECT and not doubted

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from gpu_runner.data.evaluation import Mismatch
 from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.profile import THROUGHPUTS, Profile
 from gpu_runner.data.symptom import Finding, Symptom
-from gpu_runner.data.verdict import Verdict
+from gpu_runner.data.verdict import Mode, Verdict
 from kbench_client.comparison import comparison
+from runs_app.core.work import lifecycle
+from runs_app.submitting.services import cancel
 from tests import factories as make
 from tests.unit.kbench_client.conftest import Run as Command
 
@@ -39,6 +42,25 @@ def test_results_are_shown_and_compared(kbench: Command, ada: Any) -> None:
     assert kbench("show", str(wrong.submission_id)).status == 1
     untimed = kbench("compare", ids[0], str(wrong.submission_id)).out
     assert ("nothing to compare" in untimed, "=" in untimed) == (True, False)
+
+
+def test_the_ranked_score_stays_beside_a_newer_profile(kbench: Command, ada: Any) -> None:
+    ranked = make.make_finished_evaluation(user=ada, mode="ranked")
+    make.pass_audits()
+    of = {"submission": ranked.submission, "device": ranked.device}
+    make.finish(lifecycle.evaluate(**of, mode=Mode.PROFILE, now=make.later(9)))
+    key = str(ranked.submission_id)
+    shown = kbench("show", key).out
+    assert "scale on cpu, profile" in shown
+    assert "ranked on cpu: CORRECT, 1.00 µs, score 1.50×" in shown
+    assert "1st of 1" in shown
+    compared = kbench("compare", key, key, "--json").document["submissions"]
+    assert compared[0]["state"] != ""
+    newer = lifecycle.evaluate(**of, mode=Mode.QUICK, now=make.later(10))
+    cancel(evaluation=newer, user=ada, now=make.later(11))
+    assert kbench("show", key).status == 1
+    status = Client().get(f"/api/v1/submissions/{key}/status").json()
+    assert (status["mode"], status["ranked"]["place"]["rank"]) == ("quick", 1)
 
 
 def test_what_was_built_from_the_same_source_never_differs() -> None:

@@ -268,6 +268,9 @@ def test_every_board_says_which_baseline_a_speedup_is_over(
     Evaluation.objects.filter(pk=known.pk).update(awaits_baselines=True, speedup_compiled=None)
     assert [told(by) for by in boards] == ["eager", "eager", "eager", ""]
     assert "vs eager</span>" in client.get("/leaderboard/?by=matrix").content.decode()
+    shown = client.get("/leaderboard/?by=leaders&device=cpu").content.decode()
+    assert "compared with the eager baseline" in shown
+    assert "compared with the best baseline" not in shown
     Evaluation.objects.filter(pk=known.pk).update(speedup_best=None, speedup_eager=None)
     assert [told(by) for by in boards] == [""] * 4
 

@@ -127,7 +127,7 @@ class TestLivePage:
     def test_it_leads_with_the_speedup_over_the_best_baseline(
         self, client: Client, latency_ns: float, speedups: dict[str, float], leads: tuple[str, str]
     ) -> None:
-        run = make.make_run()
+        run = make.make_run(status="FINISHED", ended_at=make.NOW)
         told = {"latency_ns": latency_ns, "speedups": speedups}
         row = make.make_finished_evaluation(result=told, task_version=run.task_version)
         measured(run, latency_ns=4000.0)
@@ -145,6 +145,15 @@ class TestLivePage:
         run = make.make_run(task_version=row.task_version)
         run.best = measured(run, submission=row.submission)
         assert headline(run).kind == "neutral"
+
+    def test_a_figure_of_a_run_that_is_not_over_looks_unfinished(self, client: Client) -> None:
+        row = make.make_finished_evaluation(result={"latency_ns": 500.0})
+        run = make.make_run(task_version=row.task_version)
+        run.best = measured(run, latency_ns=500.0, submission=row.submission)
+        run.save()
+        said = headline(run)
+        assert (said.kind, said.sentence.startswith("So far, ")) == ("neutral", True)
+        assert "So far; not final." in text(client, "/")
 
 
 class TestCandidate:

@@ -66,7 +66,8 @@ def test_a_picture_has_its_rivals() -> None:
     }  # fmt: skip
     alone = factories.make_workload_result(baselines={}, speedups={})
     result = {"workloads": (alone,), "speedups": {}, "unlisted_speedups": {}}
-    quick = finished(mode="quick", task_version=version, result=result)
+    fresh = factories.make_task_version(name="fresh")
+    quick = finished(mode="quick", task_version=fresh, result=result)
     shown = compared(quick, Baselines(times_ns={"eager": 3000.0}))  # which are known
     assert ("This kernel", "3.00×") in [(row.label, row.note[:5]) for row in shown.rows]
 

@@ -65,6 +65,7 @@ class TestVerdicts:
         evaluation = make.make_finished_evaluation(mode="ranked", user=ada)
         assert texts(ada)[0].startswith("scale on CPU: correct")
         assert Notice.objects.filter(user=ada)[0].url == f"/submissions/{evaluation.submission_id}/"
+        assert texts(ada)[0].endswith("the speed of the best baseline, before any audit")
         wrong = {"reason": f"wrong on {make.HIDDEN_WORKLOAD}"}
         make.make_finished_evaluation(Verdict.WRONG_RESULT, wrong, mode="ranked", user=ada)
         assert "wrong result" in texts(ada)[1]
@@ -78,6 +79,13 @@ class TestVerdicts:
         NoticeSettings.objects.create(user=ada, verdict=Way.OFF)
         make.make_finished_evaluation(mode="ranked", user=ada)
         assert len(texts(ada)) == 4
+
+
+    def test_a_speedup_over_eager_alone_is_told_as_provisional(self) -> None:
+        ada = make.make_user()
+        result = {"speedups": {"eager": 2.0, "best": 2.0}, "pending_baselines": ("compiled",)}
+        make.make_finished_evaluation(mode="ranked", user=ada, result=result)
+        assert "the baselines known so far (eager), provisionally" in texts(ada)[0]
 
 
 class TestPlaces:

@@ -22,6 +22,7 @@ from runs_app.submitting.services import rerun
 from runs_app.submitting.workbench.attempts import Attempt, attempts
 from tasks_app.models import TaskVersion
 from tests import factories
+from tests.unit.runs_app.core.integrity.suspicious import held
 from tests.unit.runs_app.submitting.test_pages import form
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs")]
@@ -295,6 +296,14 @@ def test_an_attempt_keeps_its_times_of_other_modes(signed_in: Client, ada: User)
     assert (row.evaluation, list(row.others)) == (ranked, [first])
     assert row.spread == Evaluation.objects.get(pk=ranked.pk).score_spread
     assert "1.50 µs" in signed_in.get(PART).content.decode()
+
+
+def test_an_attempt_in_quarantine_says_so_and_is_not_ranked(signed_in: Client, ada: User) -> None:
+    held(user=ada, mode="quick", task_version=factories.make_task_version())
+    text = signed_in.get(PART).content.decode()
+    assert "In quarantine" in text
+    assert "Rank attempt" not in text
+    assert "faster than" not in text
 
 
 def test_the_newest_evaluation_of_a_submission_is_shown(signed_in: Client, ada: User) -> None:
