@@ -101,7 +101,8 @@ class TokenForm(forms.Form):
     """What a new token is called, what it allows, and how long it lasts."""
 
     name = forms.CharField(
-        max_length=100, error_messages={"required": "Enter a name, such as the program that will use the token."}
+        max_length=100,
+        error_messages={"required": "Enter a name, such as the program that will use the token."},
     )
     scope = forms.ChoiceField(
         choices=[("submit", "Read and submit"), ("read", "Read only")], initial="submit"

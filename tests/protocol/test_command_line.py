@@ -234,7 +234,9 @@ def test_misuse_exits_with_two_and_says_what_is_wrong(
 
 
 @pytest.mark.parametrize("command", ["evaluate", "filter", "doctor"])
-@pytest.mark.parametrize(("out", "words"), [("nowhere/x.json", "does not exist"), ("", "is a folder")])
+@pytest.mark.parametrize(
+    ("out", "words"), [("nowhere/x.json", "does not exist"), ("", "is a folder")]
+)
 def test_report_that_cannot_be_written_is_refused_before_the_work(
     command: str,
     out: str,

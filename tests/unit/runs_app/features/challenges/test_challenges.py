@@ -219,7 +219,7 @@ def test_the_best_undoubted_kernel_of_each_task_is_ranked(entry: Entry, ada: Use
     tried(entry, 3000.0, task="scale2")
     best = tried(entry, 2500.0, task="scale2")
     end(try_once(entry, task="scale2"), Verdict.WRONG_RESULT)
-    with pytest.raises(NotAllowed, match="only the entry.s owner"):
+    with pytest.raises(NotAllowed, match=r"only the entry.s owner"):
         finish(entry=entry, user=make.make_user(), now=make.NOW)
     finish(entry=entry, user=ada, now=make.later(60))
     assert {final.submission for final in ranked(entry)} == {honest.submission, best.submission}
