@@ -24,6 +24,7 @@ from runs_app.models import Evaluation, Status, Submission
 from runs_app.submitting.api import Problem, router
 from runs_app.submitting.api_answers import listed
 from runs_app.submitting.identity import identity
+from runs_app.submitting.remarks import hint_of
 from runs_app.submitting.services import cancel
 from tasks_app.people import AuthenticatedRequest, Viewer
 from tasks_app.selectors import known_task, no_task
@@ -174,7 +175,9 @@ def show_status(
     found = _evaluation(submission_id, wanted.evaluation, request.user)
     if not found.is_over:
         ask_again(response, found.created_at)
-    return _status(found, request.user, waiting_reason(found, timezone.now()))
+    state = _status(found, request.user, waiting_reason(found, timezone.now()))
+    hint = hint_of(found, found.submission)
+    return state | {"reason": f"{state['reason']} {hint}".strip()}
 
 
 @router.post(

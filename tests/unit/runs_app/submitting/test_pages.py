@@ -118,7 +118,7 @@ def test_a_refusal_names_the_field_and_keeps_everything(signed_in: Client, setti
         ({"source": "  "}, "Paste the kernel"),
         ({"source": "x" * (2**20 + 1)}, "the limit is 1048576"),
         (upload(b"\xff\xfe\x00"), "kernel.cpp is "),
-        (upload(b"x" * (2**20 + 1)), "kernel.cpp has"),
+        (upload(b"x" * (2**20 + 1)), "kernel.cpp is 1048577 bytes"),
         (upload(good) | {"direction": "backward"}, "has only: forward"),
         ({"task": ""}, "Choose a task"),
         ({"device": "abacus"}, "Select a valid"),
