@@ -84,10 +84,10 @@ def brief(submission: Document, shown: Document) -> Document:
     kept = {name: value for name, value in submission.items() if name not in ("source", "files")}
     left_out = ["source", "results of other evaluations", *submission.get("left_out", ())]
     whole = kept | {"evaluations": [{**shown, "result": result}, *others], "left_out": left_out}
-    for place, most in _CUTS if result else ():
+    for place, most in _CUTS:
         if len(json.dumps(whole, ensure_ascii=False, indent=1).encode()) <= FILES_BYTES:
             break
-        if _cut(result, *place.split("."), most=most):
+        if result and _cut(result, *place.split("."), most=most):
             left_out.append(place)
     return whole
 

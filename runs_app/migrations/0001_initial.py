@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=150, unique=True)),
                 ('kind', models.CharField(choices=[('person', 'Person'), ('agent', 'Agent'), ('shipped', 'Shipped with the tasks')], default='agent', max_length=10)),
                 ('user', models.OneToOneField(blank=True, help_text='The person, if the kind is person.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='agent', to=settings.AUTH_USER_MODEL)),
-                ('imported_from', models.CharField(blank=True, help_text='The site that the agent was imported from; empty for this site's own agents.', max_length=40)),
+                ('imported_from', models.CharField(blank=True, help_text="The site that the agent was imported from; empty for this site's own agents.", max_length=40)),
                 ('owner', models.ForeignKey(blank=True, help_text="The only user who can submit kernels under this name: the first one who used it.", null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='agents', to=settings.AUTH_USER_MODEL)),
                 ('listed', models.BooleanField(default=False, help_text='Whether it is public.')),
                 ('description', models.TextField(blank=True)),
