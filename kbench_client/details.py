@@ -24,6 +24,12 @@ SHORT_ID = 8
 FILES_BYTES = 7_500  # chosen: an answer with names and quotes around them stays below 8 KB
 _FINDINGS = 5  # chosen: the first ones explain the rest
 _LINE = 300  # characters of a line or a sentence
+_CUTS = (
+    *(("profile.kernels", 2), ("profile.notes", 6), ("build.log", 1_500), ("output", 600)),
+    *(("workloads.parameters", 0), ("workloads.baselines", 0), ("profile.kernels", 1)),
+    *(("profile.kernels.metrics", 0), ("profile.metrics", 0), ("workloads", 12)),
+)
+"""What is left out of a result that is too long, in this order, and how much of it is kept."""
 _FEW = (
     *("id", "device", "mode", "status", "verdict", "latency_ns", "score", "speedup"),
     *("compared_with", "state", "place", "eligibility", "quarantine", "created_at"),
@@ -35,14 +41,15 @@ def details(evaluation: Document) -> Document:
     """The parts that a result has, each short: log, mismatch, suspicions, profile and so on."""
     result = evaluation.get("result") or {}
     build = result.get("build") or {}
+    is_correct = evaluation.get("verdict") == "CORRECT"  # then nobody needs to fix a warning
     found = {
-        "log": build.get("log") or "",
+        "log": "" if is_correct else build.get("log") or "",
         "mismatch": _mismatch(result.get("mismatch") or {}),
         "suspicions": [
             {name: each[name] for name in ("check", "reason", "line") if each.get(name)}
             for each in result.get("suspicions", ())[:_FINDINGS]
         ],
-        "output": "" if evaluation.get("verdict") == "CORRECT" else result.get("output") or "",
+        "output": "" if is_correct else result.get("output") or "",
         "bottleneck": evaluation.get("bottleneck", ""),
         "profile": _profile(result.get("profile") or {}),
     }
@@ -60,11 +67,15 @@ def summary(evaluation: Document) -> str:
 
 
 def brief(submission: Document, shown: Document) -> Document:
-    """A submission without its source, and with the result of one of its evaluations alone."""
+    """A submission without its source, and with the result of one of its evaluations alone.
+
+    If it is still too long to read, the ends of its longest parts are left out, too.
+    """
     result = shown.get("result")
     if result:
         short = details(shown)
-        result = told({**result, "profile": short.get("profile")})
+        build = {**(result.get("build") or {}), "log": short.get("log")}
+        result = told({**result, "build": build, "profile": short.get("profile")})
     others = [
         {name: each[name] for name in _FEW if name in each}
         for each in submission["evaluations"]
@@ -72,7 +83,31 @@ def brief(submission: Document, shown: Document) -> Document:
     ]
     kept = {name: value for name, value in submission.items() if name not in ("source", "files")}
     left_out = ["source", "results of other evaluations", *submission.get("left_out", ())]
-    return kept | {"evaluations": [{**shown, "result": result}, *others], "left_out": left_out}
+    whole = kept | {"evaluations": [{**shown, "result": result}, *others], "left_out": left_out}
+    for place, most in _CUTS:
+        if len(json.dumps(whole, ensure_ascii=False, indent=1).encode()) <= FILES_BYTES:
+            break
+        if result and _cut(result, *place.split("."), most=most):
+            left_out.append(place)
+    return whole
+
+
+def _cut(part: Document, *path: str, most: int) -> bool:
+    """Keep the start of a list or a text, or nothing; whether that left anything out."""
+    name, *rest = path
+    if rest:
+        inner = part.get(name) or []
+        parts = inner if isinstance(inner, list) else [inner]
+        done = [_cut(each, *rest, most=most) for each in parts]
+        return any(done)
+    whole = part.get(name)
+    if not whole or (most and len(whole) <= most):
+        return False
+    if most:
+        part[name] = whole[:most]
+    else:
+        del part[name]
+    return True
 
 
 def brief_files(files: Mapping[str, str]) -> dict[str, str]:

@@ -18,6 +18,8 @@ from kbench_client.config import Account
 from kbench_client.exits import Exit, Stop
 
 API = "/api/v1"
+ID = re.compile(r"(?=.*[0-9])[0-9a-f]{8}[0-9a-f-]{0,28}")
+"""An id, or its beginning; no name of a task or a challenge looks like one."""
 _TIMEOUT_S = 30.0
 _PAUSE_S = 1.0
 _TRIES = 3

@@ -104,6 +104,18 @@ _MEANT = {
     "code": "`source`",
 }
 """Names that people try in bodies of the API, and what they want."""
+_REASONS = {
+    "missing": "is missing",
+    "bool_type": "must be true or false",
+    "string_type": "must be a string",
+    "list_type": "must be a list",
+    "dict_type": "must be a JSON object",
+    "model_attributes_type": "must be a JSON object",
+    "too_short": "must have at least {min_length} items",
+    "too_long": "must have at most {max_length} items: split them over several requests",
+    "uuid_parsing": "must be a full id, such as 0b7c1f5e-5a0e-4c2f-9a35-2f0c7f2f8a11",
+}
+"""What is wrong with a value, by pydantic's name for it."""
 
 
 @api.exception_handler(ValidationError)
@@ -115,14 +127,16 @@ def _validation_error(request: HttpRequest, error: ValidationError) -> HttpRespo
 
 def _wrong(error: Mapping[str, Any]) -> tuple[str, str]:
     """The field of an error, and what is wrong with it."""
-    path = (part for part in error["loc"] if part not in ("body", "query", "path", "payload"))
+    path = [part for part in error["loc"] if part not in ("body", "query", "path", "payload")]
+    if error["loc"][0] == "query":  # whose parameters are flat
+        path = [part for part in path if isinstance(part, str)][-1:]
     field = ".".join(map(str, path))
     reason = error["msg"][:1].lower() + error["msg"][1:]
+    if error["type"] in _REASONS:
+        reason = _REASONS[error["type"]].format(**error.get("ctx", {}))
     if error["type"] == "extra_forbidden" and field:
         meant = _MEANT.get(field.rpartition(".")[2])
         reason = "there is no such field" + (f": use {meant}" if meant else "")
-    elif error["type"] == "model_attributes_type":
-        reason = "must be a JSON object"
     return field or "body", reason
 
 

@@ -95,6 +95,6 @@ def _field_with_nul(values: QueryDict, besides: Collection[str] = ()) -> str | N
 
 def _refusal(request: HttpRequest, field: str) -> HttpResponse:
     if _is_api(request):
-        reason = "contains a NUL character, which kbench can't store"
+        reason = "contains a NUL character, which kbench can't store: remove it"
         return JsonResponse({"field": field, "reason": reason}, status=400)
     return render(request, "400.html", {"field": field}, status=400)

@@ -33,6 +33,22 @@ def unconditional(node: ast.AST, *, calls: bool = False) -> list[ast.AST]:
     return found
 
 
+def bound_names(tree: ast.Module) -> set[str]:
+    """Names that a module may bind, in conditions, too; "*" if it takes all of another module."""
+    found, left = set(), list[ast.AST](tree.body)
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+            continue
+        if isinstance(node, ast.alias):
+            found.add(node.asname or node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        left += ast.iter_child_nodes(node)
+    return found
+
+
 def imported_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Names of modules that these import, and of what they take from them: `cuda.tile`."""
     for node in nodes:

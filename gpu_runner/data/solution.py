@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gpu_runner.data.characters import bad_character
 from gpu_runner.data.codec import LEFT_OUT, DataError
 from gpu_runner.data.files import check_files
 from gpu_runner.data.flags import source_flags
@@ -92,9 +93,6 @@ def code_of(source: str, files: Mapping[str, str]) -> str:
 
 
 def _size(field: str, whose: str, text: str) -> int:
-    if "\0" in text:
-        raise DataError(field, f"{whose}contains a NUL character: is it a binary file?")
-    try:
-        return len(text.encode())
-    except UnicodeEncodeError:
-        raise DataError(field, f"{whose}contains characters that UTF-8 can't encode") from None
+    if reason := bad_character(text):
+        raise DataError(field, f"{whose}{reason}")
+    return len(text.encode())

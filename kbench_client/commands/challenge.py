@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,8 @@ from kbench_client.commands.submitting import add_watch_options
 from kbench_client.exits import Exit, Stop
 from kbench_client.output import Output
 from kbench_client.results import duration, factor, money, significant
-from kbench_client.site import Site
+from kbench_client.site import ID, Site
 
-_ENTRY = re.compile(r"(?=.*[0-9])[0-9a-f]{8}[0-9a-f-]{0,28}")  # or the beginning of its id
 _PREFIX = "kbe_"  # how an entry's token begins
 _ENTERING = ("agent", "setting", "model")
 _REPORTED = ("usd", "tokens", "transcript")
@@ -52,7 +50,7 @@ def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
     reported = {name: getattr(options, name) for name in _REPORTED if _given(options, name)}
     if not options.name and not options.enter and site.account.token.startswith(_PREFIX):
         options.name = site.about()["entry"]
-    if _ENTRY.fullmatch(options.name):
+    if ID.fullmatch(options.name):
         if options.enter:
             raise Stop(
                 Exit.MISUSE, "must be a challenge's name with --enter, not an entry's id", "name"

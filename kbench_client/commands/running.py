@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,8 @@ from kbench_client.exits import Exit, Stop
 from kbench_client.kernels import read_kernels
 from kbench_client.output import Output
 from kbench_client.results import duration, factor, money
-from kbench_client.site import Site
+from kbench_client.site import ID, Site
 
-_RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 STEPS = {
     "pause": "pause the run, which then starts nothing new",
     "resume": "resume the run",
@@ -115,7 +113,7 @@ def _parameter(text: str) -> tuple[str, object]:
 
 
 def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
-    if options.step and not _RUN.fullmatch(options.task):
+    if options.step and not ID.fullmatch(options.task):
         raise Stop(Exit.MISUSE, f"{options.task!r} is not a run's id", "run")
     if options.strategy or options.step:
         site.need_token()
@@ -123,7 +121,7 @@ def _run(options: argparse.Namespace, site: Site, output: Output) -> Exit:
             run = site.steer_run(options.task, options.step, changes(options))
         else:
             run = site.start_run(body(options))
-    elif _RUN.fullmatch(options.task):
+    elif ID.fullmatch(options.task):
         run = site.run(options.task)
     else:
         reason = (

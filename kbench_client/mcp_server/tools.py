@@ -106,7 +106,7 @@ class Tools:
             Field(description="contents of other files, such as headers, by name"),
         ] = None,
     ) -> Document:
-        """Submit a kernel. Returns its id, for `wait` and `result`."""
+        """Submit a kernel. Returns its id as `submission`, for `wait` and `result`."""
         said = directives(source)
         spoken = language or said.get("language") or language_of(source, entry)
         given = {
@@ -116,7 +116,7 @@ class Tools:
         kernel = Kernel(
             source=source, language=spoken, directives=said, entry=entry, files=files or {}
         )
-        return self.site.submit(payload(kernel, given))
+        return _named("submission", self.site.submit(payload(kernel, given)))
 
     def wait(
         self,
@@ -133,7 +133,7 @@ class Tools:
             return _waited(self.site.watch_submission(submission, timeout_s))
         if entry:
             return _waited(self.site.watch_entry(entry, timeout_s))
-        return _waited(self.site.watch_run(run, timeout_s))
+        return _named("run", _waited(self.site.watch_run(run, timeout_s)))
 
     def result(self, submission: str) -> Document:
         """A submission's verdict and reason, each listed workload's time, interval, best baseline
@@ -227,14 +227,14 @@ class Tools:
             Field(description="contents of other files, which the run doesn't change"),
         ] = None,
     ) -> Document:
-        """Let one of the site's strategies look for a faster kernel; pass its id to `wait`."""
+        """Let one of the site's strategies look for a faster kernel. Returns its id as `run`, for
+        `wait` and `steer_run`."""
         budget = {"evaluations": evaluations, "usd": usd}
         wanted = {"task": task, "strategy": strategy, "device": device, "budget": budget}
         chosen = seed_kernel or ("own" if source else "")
         seed = {"seed_kernel": chosen, "source": source, "entry": entry, "files": files or {}}
-        return self.site.start_run(
-            {**wanted, **seed, "models": models or [], "parameters": parameters or {}}
-        )
+        body = {**wanted, **seed, "models": models or [], "parameters": parameters or {}}
+        return _named("run", self.site.start_run(body))
 
     def steer_run(
         self,
@@ -254,7 +254,8 @@ class Tools:
         caps = budget or {}
         given = {"parameters": parameters, "models": models}
         given |= caps if step == "extend" else {"budget": budget}
-        return self.site.steer_run(run, step, {k: v for k, v in given.items() if v})
+        changed = self.site.steer_run(run, step, {k: v for k, v in given.items() if v})
+        return _named("run", changed)
 
 
 def _waited(states: Iterator[Document]) -> Document:
@@ -266,6 +267,11 @@ def _waited(states: Iterator[Document]) -> Document:
     over = state["over"] if "over" in state else state["ended_at"] is not None
     onward = {} if over else {"next": f"still waiting: {now}. Call wait again."}
     return {**told(state), "over": over, **onward}
+
+
+def _named(name: str, found: Document) -> Document:
+    """The same with its id under the name that the tools' arguments have for it."""
+    return {name: found["id"], **{key: each for key, each in found.items() if key != "id"}}
 
 
 def _rounded(value: object) -> object:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Collection
+from typing import Any, ClassVar, Self
 
 from ninja import Schema
-from pydantic import ConfigDict, field_validator
+from pydantic import ConfigDict, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from runs_app.core.text import storable
+from gpu_runner.data.characters import bad_character
 
 
 def one_of(*values: str) -> dict[str, Any]:
@@ -33,6 +34,8 @@ class Body(Schema):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    left_to_services: ClassVar[Collection[str]] = ()
+    """Fields whose characters a service checks itself."""
 
     @classmethod
     def left_out(cls) -> Self:
@@ -41,11 +44,10 @@ class Body(Schema):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _can_be_stored(cls, value: object) -> object:
+    def _can_be_stored(cls, value: object, info: ValidationInfo) -> object:
         """Refuse NUL and lone surrogates, however deep they lie."""
-        if storable(value) != value:
-            words = "contains a character that can't be stored, such as NUL"
-            raise PydanticCustomError("unstorable", words)
+        if info.field_name not in cls.left_to_services and (reason := bad_character(value)):
+            raise PydanticCustomError("unstorable", "{reason}", {"reason": reason})
         if isinstance(value, float) and value.is_integer():
             return int(value)  # JSON has one kind of numbers: 4.0 is a whole one
         return value

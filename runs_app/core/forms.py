@@ -11,6 +11,7 @@ from django.contrib import messages
 from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import HttpRequest
 
+from gpu_runner.data.characters import bad_character
 from tasks_app.errors import Faults, FieldError
 
 
@@ -31,6 +32,19 @@ class Refusals:
         if isinstance(error, FieldError):
             self.tell(error)
         return isinstance(error, FieldError)
+
+
+class SourceField(forms.CharField):
+    """A kernel's source, which its service requires if need be."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False, strip=False, widget=forms.Textarea)
+        self.validators = [_check_characters]  # instead of Django's, which doesn't say where
+
+
+def _check_characters(text: str) -> None:
+    if reason := bad_character(text):
+        raise forms.ValidationError(f"The source {reason}.")
 
 
 def moment_field(label: str, **options: Any) -> forms.DateTimeField:

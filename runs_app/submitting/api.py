@@ -122,8 +122,8 @@ class SubmissionCreated(Schema):
         examples=[""],
         description=(
             "What the author should know before the kernel is measured: that a Python module "
-            "only calls libraries although its task asks for a kernel, or that another agent "
-            "submitted the same source."
+            "doesn't define its function, that it only calls libraries although its task asks for "
+            "a kernel, or that another agent submitted the same source."
         ),
     )
 

@@ -17,11 +17,12 @@ from runs_app.core.integrity.facts import facts_of
 from runs_app.core.integrity.selectors import decision_reason
 from runs_app.core.profile.diagnosis import MEANINGS, diagnose
 from runs_app.core.queue.selectors import waiting_reason as reason_to_wait
-from runs_app.core.work.access import public_reason, shown_results, visible_evaluations
+from runs_app.core.work.access import shown_results, visible_evaluations
 from runs_app.core.work.audit_state import board_audit
 from runs_app.core.work.result_state import compared_with, result_state
 from runs_app.models import Audited, BoardAudit, Evaluation, Submission
 from runs_app.submitting.brief_results import LEFT_OUT, Document, brief
+from runs_app.submitting.remarks import told_reason
 from tasks_app.people import Viewer, shown_name
 
 _SCORES = ("score", "p_score", "speedup", "speedup_eager", "speedup_compiled", "unlisted_speedup")
@@ -93,6 +94,7 @@ def _evaluations(submission: Submission, user: Viewer) -> list[Document]:
         _evaluation(row, whys[row.pk], results.get(row.pk), user)
         | {"audited_reason": _audited_reason(row, audits), "facts": _facts(row, audits)}
         | {"noise": row.noise if row.is_correct else None}
+        | {"reason": told_reason(row, submission, user)}
         | _result(results.get(row.pk))
         for row in rows
     ]
@@ -128,7 +130,6 @@ def _evaluation(
     return {
         **{name: getattr(evaluation, name) for name in (*same, *more, *trust, *times)},
         "device": evaluation.device_id,
-        "reason": public_reason(evaluation, user),
         "state": state.name if (state := result_state(evaluation)) else "",
         "compared_with": compared_with(evaluation),
         "speedup": evaluation.speedup_best,

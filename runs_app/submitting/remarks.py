@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Collection
@@ -9,19 +10,37 @@ from uuid import UUID
 
 from django.core.cache import cache
 
-from gpu_runner.data.python_source import tree_of
+from gpu_runner.data.python_source import bound_names, tree_of
 from gpu_runner.data.static import only_calls_libraries
-from gpu_runner.data.verdict import Language
-from runs_app.models import Agent, Submission
+from gpu_runner.data.verdict import Direction, Language, Verdict
+from runs_app.core.work.access import public_reason
+from runs_app.models import Agent, Evaluation, Submission
 from tasks_app.models import TaskVersion
+from tasks_app.people import Viewer
+
+CLASS = "ModelNew"
+"""What a module may export instead of `forward`, as KernelBench's do."""
 
 
 def remark_on(submission: Submission) -> str:
     """What its author should know; empty if there is nothing."""
-    if said := library_remark(submission):
+    if said := missing_function(submission) or library_remark(submission):
         return said
     first = first_of_its_source(submission)
     return f"The same source was submitted by {first.agent}: submission {first}." if first else ""
+
+
+def missing_function(submission: Submission) -> str:
+    """That a Python module binds nothing that could be called; else empty."""
+    tree = tree_of(submission.source) if submission.language == Language.PYTHON.value else None
+    if not isinstance(tree, ast.Module):
+        return ""
+    towards = submission.direction
+    wanted = [towards, *([CLASS] if towards == Direction.FORWARD.value else [])]
+    if {*wanted, "*", "__getattr__"} & bound_names(tree):
+        return ""
+    names = " or ".join(f"`{name}`" for name in wanted)
+    return f"The module doesn't define {names}, so its verdict will be COMPILE_ERROR: add it."
 
 
 def first_of_its_source(submission: Submission) -> Submission | None:
@@ -66,6 +85,18 @@ def language_hint(source: str, language: Language) -> str:
     if (looks, language) == (Language.CUDA, Language.CPP):
         return f"This looks like {looks.label}, but the device is a CPU: choose a GPU."
     return f"This looks like {looks.label}, but Language is set to {language.label}: change it."
+
+
+def told_reason(evaluation: Evaluation, submission: Submission, user: Viewer) -> str:
+    """The reason of its verdict, with a hint if the source looks like another language."""
+    return f"{public_reason(evaluation, user)} {hint_of(evaluation, submission)}".strip()
+
+
+def hint_of(evaluation: Evaluation, submission: Submission) -> str:
+    """As `language_hint`, of an evaluation; empty unless its source didn't compile."""
+    if evaluation.verdict != Verdict.COMPILE_ERROR:
+        return ""
+    return language_hint(submission.source, Language(submission.language))
 
 
 def _looks_like(source: str) -> Language | None:

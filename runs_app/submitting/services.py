@@ -202,8 +202,6 @@ def _solution(
         )
     except DataError as error:
         raise SubmissionError.about(error) from None
-    except UnicodeEncodeError:
-        raise SubmissionError("source", "contains characters that UTF-8 can't encode") from None
 
 
 def _language(name: str, device: Device | None) -> Language:

@@ -33,6 +33,7 @@ from runs_app.models import Evaluation, Status, Submission
 from runs_app.submitting.api import PlaceOut, Problem, router
 from runs_app.submitting.api_answers import listed
 from runs_app.submitting.identity import identity
+from runs_app.submitting.remarks import hint_of
 from runs_app.submitting.services import cancel
 from tasks_app.people import AuthenticatedRequest, Viewer
 from tasks_app.selectors import known_task, no_task
@@ -203,8 +204,9 @@ def show_status(
     found = _evaluation(submission_id, wanted.evaluation, request.user)
     if not found.is_over:
         ask_again(response, found.created_at)
-    status = _status(found, request.user, waiting_reason(found, timezone.now()))
-    return status | {"ranked": _ranked(found, request.user)}
+    state = _status(found, request.user, waiting_reason(found, timezone.now()))
+    reason = f"{state['reason']} {hint_of(found, found.submission)}".strip()
+    return state | {"reason": reason, "ranked": _ranked(found, request.user)}
 
 
 @router.post(

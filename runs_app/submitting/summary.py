@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.scores import SLOWER_ON_HARD
-from gpu_runner.data.verdict import Language, Mode, Verdict
+from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.integrity.audits import TIMES_DIFFER
 from runs_app.core.integrity.board_place import BoardPlace
 from runs_app.core.integrity.eligibility import Why
@@ -22,7 +22,7 @@ from runs_app.models import Audited, BoardAudit, Evaluation, Status
 from runs_app.submitting.diagnostics import Diagnostic
 from runs_app.submitting.pictures.comparison import standing
 from runs_app.submitting.profile_page import ANCHOR
-from runs_app.submitting.remarks import language_hint
+from runs_app.submitting.remarks import hint_of
 from runs_app.submitting.selectors import Rival
 from runs_app.submitting.tags import verdict_meaning
 from tasks_app.disclosure import HIDDEN
@@ -113,12 +113,8 @@ def summary(facts: Facts) -> Summary:
         return _correct(facts, evaluation.latency_ns)
     sentence = _ended(facts) if evaluation.verdict else _under_way(facts)
     end = "" if sentence.endswith(("?", ".")) else "."
-    said = f"{sentence[:1].upper()}{sentence[1:]}{end}"
-    if evaluation.verdict == Verdict.COMPILE_ERROR:
-        submission = evaluation.submission
-        hint = language_hint(submission.source, Language(submission.language))
-        said = f"{said} {hint}".rstrip()
-    return Summary(sentence=said, link=_more(facts))
+    said = f"{sentence[:1].upper()}{sentence[1:]}{end} {hint_of(evaluation, evaluation.submission)}"
+    return Summary(sentence=said.rstrip(), link=_more(facts))
 
 
 def _more(facts: Facts) -> Link | None:

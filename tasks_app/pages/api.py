@@ -27,6 +27,7 @@ from tasks_app.pages.task_filter import (
     FilterError,
     check_filters,
     chosen,
+    distance,
     read_filters,
     task_rows,
 )
@@ -71,14 +72,23 @@ class TaskFilters(Schema):
     summary="All published tasks",
 )
 def list_tasks(request: HttpRequest, response: HttpResponse, filters: Query[TaskFilters]) -> object:
-    """Return matching published tasks, sorted by name; the Link header points to the next page."""
+    """Return matching published tasks, sorted by name; with `q`, those named most like it first.
+
+    The Link header points to the next page.
+    """
     rows, wanted = task_rows(), read_filters(filters.dict())
     try:
         check_filters(rows, wanted)
     except FilterError as error:
         return Status(422, {"field": error.field, "reason": error.reason})
-    fitting = [row for row in chosen(rows, wanted) if row.task.slug > filters.after]
-    fitting.sort(key=lambda row: row.task.slug)  # as Python compares, not as the database does
+    titles = {row.task.slug: row.task.title for row in rows}
+
+    def place(slug: str) -> tuple[int, str]:  # as Python compares, not as the database does
+        return distance(wanted["q"], slug, titles.get(slug, "")), slug
+
+    fitting = sorted(chosen(rows, wanted), key=lambda row: place(row.task.slug))
+    if filters.after:
+        fitting = [row for row in fitting if place(row.task.slug) > place(filters.after)]
     shown = fitting[: filters.limit or (MOST_LISTED if filters.fields else _FEW)]
     if len(fitting) > len(shown):
         link_next(request, response, shown[-1].task.slug)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import subprocess
+import textwrap
 from pathlib import Path
 
 import pytest
 
 from gpu_runner.data.event import EventKind
 from gpu_runner.data.flags import ALLOWED, FIXED
-from gpu_runner.data.static import MODULE_RULES, RULES
+from gpu_runner.data.formats import find_task
+from gpu_runner.data.static import MODULE_RULES, RULES, module_suspicions
 from gpu_runner.data.symptom import Symptom
 from gpu_runner.data.verdict import Language, Mode, Stage, Verdict
 
@@ -45,6 +47,11 @@ def test_every_flag_of_a_kernel_is_explained(language: Language) -> None:
     for allowed in ALLOWED[language]:
         name = re.split(r"[=,]| to ", allowed.form.removeprefix("-f[no-]"))[0]
         assert name in text, allowed.form
+
+
+def test_the_python_example_would_not_wait_in_quarantine() -> None:
+    source = re.findall(r"```python\n(.*?)```", text_of("docs/kernels.md"), re.DOTALL)[0]
+    assert module_suspicions(textwrap.dedent(source), find_task("vector_add")) == ()
 
 
 def test_every_static_rule_is_explained() -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from gpu_runner.data.characters import bad_character
 from gpu_runner.data.codec import ERRORS_LIMIT, DataError
 from gpu_runner.data.formats.building import examine
 from gpu_runner.data.formats.kbench import (
@@ -32,8 +33,6 @@ _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)$")
 _AT_END = "(at end of document)"
 _WORKLOAD = re.compile(r"^workloads\[(\d+)\]")
 _SHOWN = 500  # characters of a field or a reason
-_NO_CHARACTER = "contains an invalid character: NUL, or an unpaired surrogate"
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _SPECIFY = "is missing: add it with name, title, abi and a [[workloads]] table for each workload"
 
 
@@ -94,15 +93,15 @@ def _text_faults(files: Mapping[str, str]) -> Iterator[Fault]:
             if folder in files:
                 yield _about_file(name, f"cannot be inside {folder!r}, which is a file")
     try:
-        check_files((name, text) for name, text in files.items() if not _is_bad_text(name + text))
+        check_files((name, text) for name, text in files.items() if not bad_character([name, text]))
     except DataError as error:
         if error.field == _FILES:
             yield Fault(field=error.field, reason=error.reason)
 
 
 def _text_reasons(name: str, text: str) -> Iterator[str]:
-    if _is_bad_text(name) or _is_bad_text(text):
-        yield _NO_CHARACTER
+    if reason := bad_character([name, text]):
+        yield reason
         return
     try:
         check_files([(name, text)])
@@ -239,8 +238,8 @@ def _content_errors(document: Mapping[str, object]) -> Iterator[DataError]:
     while stack:
         field, value, depth = stack.pop()
         inside = value if isinstance(value, dict) else {}
-        if any(_is_bad_text(key) for key in inside) or _is_bad_text(value):
-            yield DataError(field, _NO_CHARACTER)
+        if reason := bad_character([*inside] if isinstance(value, dict | list) else value):
+            yield DataError(field, reason)
         elif depth > _DEEPEST:
             yield DataError(field, f"is more than {_DEEPEST} levels deep")
         elif isinstance(value, int) and value.bit_length() > _INTEGER_BITS:
@@ -252,7 +251,3 @@ def _content_errors(document: Mapping[str, object]) -> Iterator[DataError]:
             prefix = f"{field}." if field else ""
             items = [(prefix + key, item, depth + 1) for key, item in inside.items()]
             stack += reversed(items)
-
-
-def _is_bad_text(value: object) -> bool:
-    return isinstance(value, str) and ("\0" in value or _SURROGATE.search(value) is not None)

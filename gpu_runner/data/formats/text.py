@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from gpu_runner.data.characters import bad_character
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.formats.clutter import is_clutter
 
@@ -41,8 +42,7 @@ def decoded(content: bytes, name: str) -> str:
         text = content.decode()
     except UnicodeDecodeError as error:
         raise DataError(name, f"is not UTF-8 text (byte {error.start})") from None
-    if "\0" in text:
-        reason = "contains a NUL character: is it a binary file, or saved as UTF-16?"
+    if reason := bad_character(text):
         raise DataError(name, reason)
     return plain(text)
 
@@ -122,8 +122,8 @@ def check_files(files: Iterable[tuple[str, str]]) -> None:
         plain = name and name == "/".join(parts) and not {"/", "..", "."} & set(parts)
         if not plain or "\\" in name or not name.isprintable():
             raise DataError(f"files.{name}", "is not a relative path inside the task's folder")
-        if "\0" in text:
-            raise DataError(f"files.{name}", "contains a NUL character")
+        if reason := bad_character(text):
+            raise DataError(f"files.{name}", reason)
         left -= len(text.encode(errors="replace"))
         if left < 0:
             raise DataError("files", f"are larger than {TASK_LIMIT_BYTES} bytes in total")

@@ -16,10 +16,12 @@ from runs_app.core.queue.runners import RunnerStatus, runner_list
 from runs_app.core.work.access import may_see
 from runs_app.core.work.audit_state import board_audit
 from runs_app.core.work.estimate import (
+    OVERDUE_S,
     estimate,
     estimate_of_baselines,
     in_words,
     left_s,
+    when,
     work_s,
 )
 from runs_app.core.work.result_state import PROVISIONAL, result_state
@@ -146,11 +148,11 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
     ready = [status.runner for status in runners if status.takes_work]
     busy = [runner.name for runner in ready if runner.current]
     seconds = verdict_in_s(evaluation, now)
-    when = "" if seconds is None else f"; expect its verdict in about {in_words(seconds)}"
+    verdict = "" if seconds is None else f"; expect its verdict in about {in_words(seconds)}"
     if len(busy) == len(ready):
         those = f"{' and '.join(busy)} {'is' if len(busy) == 1 else 'are'}"
-        return f"{position}; {those} busy with other jobs{when}"
-    return f"{position}; {soon((now - evaluation.queued_at).total_seconds())}{when}"
+        return f"{position}; {those} busy with other jobs{verdict}"
+    return f"{position}; {soon((now - evaluation.queued_at).total_seconds())}{verdict}"
 
 
 def _ranking(evaluation: Evaluation, now: datetime) -> str:
@@ -169,7 +171,7 @@ def _ranking(evaluation: Evaluation, now: datetime) -> str:
         audit = board_audit(evaluation.submission, evaluation.device_id)
         audited = audit.evaluation if audit else None
         expected["audit"] = verdict_in_s(audited, now) if audited else None
-    known = [f"its {name} in about {in_words(s)}" for name, s in expected.items() if s is not None]
+    known = [f"its {name} {when(s)}" for name, s in expected.items() if s is not None]
     if known:
         return f"still ranking; expect {' and '.join(known)}"
     return f"still ranking; waiting for its {' and '.join(expected)}"
@@ -218,6 +220,8 @@ def wait_of_people(device_slug: str, now: datetime) -> str:
     if not running:
         return ""
     words = f"{'one is' if running == 1 else f'{running} are'} being measured now"
+    if seconds and seconds <= running * OVERDUE_S:
+        return f"{words}, for longer than usual"
     return f"{words}, for about {in_words(seconds)} more" if seconds else words
 
 

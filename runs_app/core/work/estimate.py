@@ -15,6 +15,8 @@ from gpu_runner.data.queue import OF_PEOPLE
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import BaselineMeasurement, Evaluation, Status
 
+OVERDUE_S = 1.0
+"""What is left of something that takes longer than its like did: nobody knows."""
 _SAMPLE = 50  # newest evaluations of a mode that are looked at
 _WHOLE = (Verdict.CORRECT.value, Verdict.COMPILED.value, Verdict.UNSTABLE.value)
 _KEPT_S = 60  # so old may be what the form says: it is of the last 50
@@ -33,8 +35,8 @@ class Estimate:
     rare_s: float
 
     def left_s(self, started_at: datetime, now: datetime) -> float:
-        """Seconds that one which began then still takes; a second once it is overdue."""
-        return max(self.median_s - (now - started_at).total_seconds(), 1.0)
+        """Seconds that one which began then still takes; `OVERDUE_S` once it is overdue."""
+        return max(self.median_s - (now - started_at).total_seconds(), OVERDUE_S)
 
     def __str__(self) -> str:
         usual = f"about {in_words(self.median_s)}"
@@ -117,6 +119,13 @@ def _key(device_slug: str) -> str:
 def in_words(seconds: float) -> str:
     """A length of time for people, no shorter than a second."""
     return f"{max(seconds, 1):.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def when(left_s: float) -> str:
+    """When something that takes so much longer will come."""
+    if left_s <= OVERDUE_S:
+        return "any moment now (it takes longer than usual)"
+    return f"in about {in_words(left_s)}"
 
 
 def _of(rows: QuerySet[Evaluation] | QuerySet[BaselineMeasurement]) -> Estimate | None:

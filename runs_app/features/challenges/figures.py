@@ -12,7 +12,7 @@ from gpu_runner.data.rounding import three_digits
 from gpu_runner.data.scores import geometric_mean
 from gpu_runner.data.verdict import Verdict
 from runs_app.core.queue.selectors import verdict_in_s
-from runs_app.core.work.estimate import in_words
+from runs_app.core.work.estimate import when
 from runs_app.core.work.result_state import is_sure
 from runs_app.features.challenges.models import Challenge, Entry
 from runs_app.features.challenges.selectors import (
@@ -200,9 +200,9 @@ def ranking_words(result: EntryResult, now: datetime) -> str:
     if not left:
         return " ".join(filter(None, map(_missing, result.tasks)))
     known = [s for row in left if (s := verdict_in_s(row, now)) is not None]
-    when = f"; done in about {in_words(max(known))}" if known else ""
+    done = f"; done {when(max(known))}" if known else ""
     sent = sum(task.ranked is not None for task in result.tasks)
-    return f"{len(left)} of {sent} kernels left to rank{when}"
+    return f"{len(left)} of {sent} kernels left to rank{done}"
 
 
 def _missing(task: TaskResult) -> str:

@@ -37,6 +37,8 @@ _MODES = (Mode.QUICK, Mode.PROFILE, Mode.RANKED)
 class RewardKernel(Body):
     """One of the kernels."""
 
+    left_to_services = ("source", "language", "entry", "files")
+
     source: str = Field(description="The kernel's source.")
     language: str = Field(
         "",
@@ -50,6 +52,8 @@ class RewardKernel(Body):
 
 class RewardsIn(Body):
     """Kernels for one task, device and mode. Each becomes a submission."""
+
+    left_to_services = ("kernels",)
 
     task: str = Field(examples=["vector_add"], description="A task's name, from /tasks.")
     kernels: list[RewardKernel] = Field(min_length=1, max_length=MOST)

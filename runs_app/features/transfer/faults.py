@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from gpu_runner.data import codec
+from gpu_runner.data.characters import bad_character
 from gpu_runner.data.codec import DataError, encode, refuse
 from gpu_runner.data.evaluation import Measurement, WorkloadResult
 from gpu_runner.data.verdict import Mode, Verdict
@@ -229,8 +230,8 @@ def of_texts(values: Mapping[str, str], prefix: str) -> Iterator[DataError]:
         limit = _LONGEST.get(name, 200)
         if len(text) > limit:
             yield DataError(prefix + name, f"has {len(text)} characters; the limit is {limit}")
-        elif not is_storable(text):
-            yield DataError(prefix + name, "contains a NUL character or an unpaired surrogate")
+        elif reason := bad_character(text):
+            yield DataError(prefix + name, reason)
 
 
 def of_environment(values: Mapping[str, object], field: str) -> Iterator[DataError]:
@@ -238,13 +239,8 @@ def of_environment(values: Mapping[str, object], field: str) -> Iterator[DataErr
     text = json.dumps(values, ensure_ascii=False)
     if len(text) > _ENVIRONMENT_BYTES:
         yield DataError(field, f"has {len(text)} characters; the limit is {_ENVIRONMENT_BYTES}")
-    elif not is_storable(text) or "\\u0000" in text:
-        yield DataError(field, "contains a NUL character or an unpaired surrogate")
-
-
-def is_storable(text: str) -> bool:
-    """Whether a database can store it: PostgreSQL refuses NUL, and all refuse half characters."""
-    return not any(ord(c) == 0 or 0xD800 <= ord(c) <= 0xDFFF for c in text)
+    elif reason := bad_character(dict(values)):
+        yield DataError(field, reason)
 
 
 def positive(field: str, value: float) -> Iterator[DataError]:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from gpu_runner.data import codec
+from gpu_runner.data.characters import bad_character
 from gpu_runner.data.codec import DataError, caught, encode, refuse
 from gpu_runner.data.evaluation import EvaluationResult
 from gpu_runner.data.scores import summary
@@ -227,8 +228,8 @@ def _undecoded(kind: type[object], document: object, field: str) -> Iterator[Dat
 
 def _unstorable(value: object, field: str) -> Iterator[DataError]:
     """Which texts of a JSON value no database can hold."""
-    if isinstance(value, str) and not faults.is_storable(value):
-        yield DataError(field, "contains a NUL character or an unpaired surrogate")
+    if isinstance(value, str) and (reason := bad_character(value)):
+        yield DataError(field, reason)
     elif isinstance(value, dict):
         for key, each in value.items():
             yield from _unstorable(key, field)

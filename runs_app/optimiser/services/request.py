@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpu_runner.data import codec
+from gpu_runner.data.characters import bad_character
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.verdict import Direction
 from runs_app.core.errors import SubmissionError
-from runs_app.core.text import storable
 from runs_app.models import LanguageModel, Run, VerifierPrompt
 from runs_app.optimiser.evolve.budget import MIN_OUTPUT_TOKENS
 from runs_app.optimiser.evolve.config import (
@@ -151,8 +151,8 @@ def _check(faults: Faults, request: RunRequest) -> None:
         faults.add("source", "is empty: it must contain the run's seed kernel")
     _check_numbers(faults, request)
     for name in ("name", "agent"):
-        if storable(getattr(request, name)) != getattr(request, name):
-            faults.add(name, "contains a character that can't be stored, such as NUL")
+        if reason := bad_character(getattr(request, name)):
+            faults.add(name, reason)
     if len(request.name) > NAME_LENGTH:
         faults.add("name", f"has {len(request.name)} characters; the limit is {NAME_LENGTH}")
     faults.of(check_budget, request.budget)

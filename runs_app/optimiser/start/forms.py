@@ -13,7 +13,7 @@ from gpu_runner.data import codec
 from gpu_runner.data.codec import DataError
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
 from gpu_runner.data.verdict import Direction
-from runs_app.core.forms import ServiceForm
+from runs_app.core.forms import ServiceForm, SourceField
 from runs_app.core.queue.devices import devices
 from runs_app.optimiser.evolve.budget import MIN_OUTPUT_TOKENS
 from runs_app.optimiser.evolve.config import MOST, RunConfig
@@ -136,7 +136,7 @@ class RunForm(ServiceForm):
     seed_kernel = forms.ChoiceField(
         required=False, choices=[(v, w) for v, w, _ in SEED_KERNELS], initial=""
     )
-    source = forms.CharField(required=False, strip=False, widget=forms.Textarea)
+    source = SourceField()
     entry = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)
     beside = Held(required=False, widget=forms.HiddenInput)
     models = forms.MultipleChoiceField(required=False)

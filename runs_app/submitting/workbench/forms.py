@@ -16,7 +16,7 @@ from gpu_runner.data.formats.text import decoded
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES
 from gpu_runner.data.verdict import Direction, Language, Mode
 from runs_app.core.errors import SubmissionError
-from runs_app.core.forms import ServiceForm
+from runs_app.core.forms import ServiceForm, SourceField
 from runs_app.core.queue.devices import devices as known_devices
 from runs_app.core.text import storable
 from tasks_app.people import Viewer
@@ -93,7 +93,7 @@ class SubmissionForm(ServiceForm):
     mode = forms.ChoiceField(
         choices=[(mode.value, label) for mode, label, _ in MODES], initial=Mode.QUICK.value
     )
-    source = forms.CharField(required=False, strip=False, widget=forms.Textarea)
+    source = SourceField()
     file = forms.FileField(required=False)
     entry = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)
     beside = Held(required=False, widget=forms.HiddenInput)
@@ -121,7 +121,7 @@ class SubmissionForm(ServiceForm):
             if str(upload.name).endswith(Language.PYTHON.suffix):
                 values["language"] = Language.PYTHON.value
         values["beside"] = self._kept = self._beside(values)
-        if not values.get("source", "").strip() and not self.errors.get("file"):
+        if not values.get("source", "").strip() and not {"source", "file"} & set(self.errors):
             self.add_error("source", "Paste the kernel's source, or choose a file.")
         if values.get("written_by") == "agent" and not values.get("agent", "").strip():
             self.add_error("agent", "Enter the agent's name, or choose “A person”.")

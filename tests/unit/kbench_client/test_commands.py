@@ -273,6 +273,7 @@ def test_a_run_is_started_followed_and_steered(kbench: Command, ada: Any, home: 
     assert ran.document["id"] == str(run.pk)
     assert ran.document["budget"]["evaluations"] == 3
     assert kbench("run", str(run.pk)).status == 0
+    assert kbench("run", str(run.pk)[:8]).status == 0
     late = kbench("run", str(run.pk), "--watch", "--timeout", "0")
     assert late.status == 5
     assert kbench("run", "scale", "--strategy", "magic").status == 2
@@ -293,7 +294,7 @@ def assert_steered(run: Run, kbench: Command) -> None:
     assert more["budget"]["evaluations"] == 9
     again = steer("--again", "--name", "other", "--evaluations", "5", "--json").document
     assert (again["id"] != str(run.pk), again["budget"]["evaluations"]) == (True, 5)
-    assert steer("--stop", "--json").document["status"] == "STOPPED"
+    assert kbench("run", str(run.pk)[:8], "--stop", "--json").document["status"] == "STOPPED"
     late = steer("--pause")
     assert (late.status, str(run.pk) in late.out) == (2, False)
     assert "can't be combined with" in steer("--pause", "--evaluations", "3").err

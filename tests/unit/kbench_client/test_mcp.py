@@ -137,6 +137,8 @@ def test_an_agent_reads_a_task_and_submits(monkeypatch: pytest.MonkeyPatch) -> N
     assert not answer.is_error, answer.content
     submission = Submission.objects.get()
     assert (submission.author, submission.agent.name) == (ada, "robot")
+    assert answer.structured_content["submission"] == str(submission.pk)
+    assert "id" not in answer.structured_content
     assert submission.language == "cpp"  # as the source says
     waited = call("wait", submission=str(submission.pk), timeout_s=0)
     assert waited.structured_content["over"] is False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,13 +10,14 @@ from django.test import Client
 
 from gpu_runner.data.evaluation import Mismatch
 from gpu_runner.data.integrity import Check, Suspicion
-from gpu_runner.data.profile import THROUGHPUTS, Profile
+from gpu_runner.data.profile import THROUGHPUTS, KernelMetrics, Profile
 from gpu_runner.data.symptom import Finding, Symptom
 from gpu_runner.data.verdict import Mode, Verdict
 from kbench_client.comparison import comparison
 from runs_app.core.work import lifecycle
 from runs_app.submitting.services import cancel
 from tests import factories as make
+from tests.evidence import BUILD
 from tests.unit.kbench_client.conftest import Run as Command
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("site")]
@@ -61,6 +63,31 @@ def test_the_ranked_score_stays_beside_a_newer_profile(kbench: Command, ada: Any
     assert kbench("show", key).status == 1
     status = Client().get(f"/api/v1/submissions/{key}/status").json()
     assert (status["mode"], status["ranked"]["place"]["rank"]) == ("quick", 1)
+
+
+def test_a_long_profile_and_a_correct_kernels_log_are_cut(kbench: Command, ada: Any) -> None:
+    kernels = tuple(
+        KernelMetrics(
+            name=f"kernel_{n}" + "x" * 250, duration_ns=1e5,
+            metrics={f"metric_{m}_of_{n}": 1.23456 for m in range(40)},
+        )
+        for n in range(9)
+    )  # fmt: skip
+    profile = Profile(
+        tool="ncu", reason="", workload="n256", notes=("a note " * 40,) * 20, causes=("denormals",),
+        metrics=dict.fromkeys(THROUGHPUTS, 1.0), kernels=kernels,
+    )  # fmt: skip
+    log = "kernel.cpp:1:2: note: not vectorized\n" * 200
+    build = replace(BUILD, log=log)
+    found = make.make_finished_evaluation(
+        Verdict.CORRECT, {"profile": profile, "build": build}, user=ada, mode="profile"
+    )
+    answer = kbench("show", str(found.submission_id), "--json")
+    assert len(answer.out.encode()) < 8192
+    assert "profile.kernels" in answer.document["left_out"]
+    assert answer.document["evaluations"][0]["result"]["profile"]["causes"] == ["denormals"]
+    shown = kbench("show", str(found.submission_id)).out
+    assert ("not vectorized" in shown, "cause: denormals" in shown) == (False, True)
 
 
 def test_what_was_built_from_the_same_source_never_differs() -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
+from gpu_runner.data.characters import bad_character
 from gpu_runner.data.codec import DataError, DataErrors
 from gpu_runner.data.formats.clutter import is_clutter
 from gpu_runner.data.formats.flashinfer_trace import places
@@ -322,12 +323,9 @@ def _folder(row: Row, root: Path, texts: Mapping[str, str]) -> dict[str, str]:
     """The texts of what was read; raises `DataError` where it is to be refused."""
     if row.task is not None:
         written = _own_words(row, root, texts) or write_folder(row.task)
-        try:
-            "".join(written.values()).encode()
-        except UnicodeEncodeError:
-            raise DataError(
-                _FIELD, "contain an unpaired surrogate, which is not valid text"
-            ) from None
+        for name, text in written.items():
+            if reason := bad_character(text):
+                raise DataError(name, reason)
         return written
     if row.offer is not None:
         raise DataError(_FIELD, f"is a kernel, not a task: submit it to {row.offer.task}")

@@ -287,6 +287,7 @@ def resave(folder: Path, mark: bytes, encoding: str, end: str) -> None:
         path.write_bytes(mark + text.encode(encoding))
 
 
+NUL = "contains a NUL character"
 FORMATS = [native, problem, two_directions, encoded]
 
 
@@ -308,7 +309,7 @@ def test_marks_and_ends_of_lines_make_no_other_task(
     [
         (b"\xff\xfe", "utf-16-le", "is UTF-16 text: save it as UTF-8"),
         (b"\xff\xfe\0\0", "utf-32-le", "is UTF-32 text: save it as UTF-8"),
-        (b"", "utf-16-le", "contains a NUL character: is it a binary file, or saved as UTF-16?"),
+        (b"", "utf-16-le", f"{NUL} in line 1, column 2: remove it, or save the text as UTF-8"),
     ],
 )
 def test_wide_characters_are_refused_in_words(

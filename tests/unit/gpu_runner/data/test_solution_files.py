@@ -123,7 +123,7 @@ def test_sizes_and_counts_are_limited_together() -> None:
     half = "x" * (SOURCE_LIMIT_BYTES // 2)
     assert "files: together have" in refused({"a.h": half, "b.h": half})
     assert "files: 'a.h' contains a NUL" in refused({"a.h": "x\0"})
-    assert "files: 'a.h' contains characters that UTF-8" in refused({"a.h": "\ud800"})
+    assert "files: 'a.h' contains half a character" in refused({"a.h": "\ud800"})
     assert "source: is empty" in refused({"a.h": "x"}, source=" ")
     many = {f"a{index}.h": "" for index in range(31)}
     assert len(solution(many).texts) == 32

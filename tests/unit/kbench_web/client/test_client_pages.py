@@ -14,6 +14,8 @@ import pytest
 from django.conf import settings as django_settings
 from django.test import Client
 
+from gpu_runner.data.formats import find_task
+from gpu_runner.data.static import RULES, module_suspicions
 from kbench_client import main as client
 from kbench_web.client import wheel
 from tests import factories as make
@@ -98,6 +100,17 @@ def test_every_command_of_the_guide_and_of_the_page_exists(
         }
     tools = re.findall(r"[a-z_]+", guide.split("Its tools: ")[1].split(".\n")[0])
     assert "start_run" in tools
+
+
+def test_the_sleeps_that_the_guide_names_are_suspected() -> None:
+    guide = Client().get("/agents.md").content.decode()
+    named = re.findall(r"`([\w.]+)`", guide.split("It may not sleep")[1].partition(":")[0])
+    rules = {rule.name: rule.find for rule in RULES}
+    for name in named:
+        if name == "time.sleep":
+            assert module_suspicions(f"import time\n{name}(1)\n", find_task("softmax"))
+        else:
+            assert rules["sleeps"].matches(name)  # type: ignore[attr-defined]
 
 
 def test_programs_find_the_guide_and_every_document_as_text() -> None:

@@ -43,6 +43,17 @@ def token() -> str:
     return make.make_token(make.make_user(username="ada"))
 
 
+@pytest.mark.django_db
+def test_tasks_whose_names_fit_best_come_first_on_every_page() -> None:
+    for name, title in (("attention", "Softmax attention"), ("max_softmax", ""), ("softmax", "")):
+        make.make_task_version(name=name, title=title or name)
+    first = Client().get("/api/v1/tasks?q=softmax&limit=2")
+    assert first.json()[0]["name"] == "softmax"
+    onward = first["Link"].partition("<")[2].partition(">")[0]
+    names = [each["name"] for each in first.json() + Client().get(onward).json()]
+    assert sorted(names) == ["attention", "max_softmax", "softmax"]
+
+
 def test_a_submission_is_created_and_can_be_read(token: str) -> None:
     created = post(token, body(agent="evolver", model="gpt-9", mode="test"))
     assert created.status_code == 201

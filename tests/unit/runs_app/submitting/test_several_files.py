@@ -66,10 +66,10 @@ def test_the_api_takes_files_and_shows_them(token: str) -> None:
         ({"files": {"": ""}}, "files", "'' has no name"),
         ({"files": {"x.so": ""}}, "files", "'x.so' must end with one of"),
         ({"files": {f"a{n}.h": "" for n in range(32)}}, "files", "has 33 files"),
-        ({"files": {"a.h": "x\0"}}, "files", "can't be stored"),
-        ({"files": {"a\0.h": "x"}}, "files", "can't be stored"),
+        ({"files": {"a.h": "x\0"}}, "files", "a NUL character in line 1, column 2"),
+        ({"files": {"a\0.h": "x"}}, "files", "a NUL character"),
         ({"files": {"a.h": 5}}, "files", "string"),
-        ({"files": ["a.h"]}, "files", "dictionary"),
+        ({"files": ["a.h"]}, "files", "must be a JSON object"),
         ({"files": {"a.h": "x" * 1_000_000, "b.h": "x" * 1_000_000}}, "files", "together have"),
         ({"entry": "main.cu"}, "entry", "'main.cu' must end with .cpp"),
         (

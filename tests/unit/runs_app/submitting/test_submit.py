@@ -293,6 +293,23 @@ def test_without_redis_a_command_says_so_and_a_submission_is_stored_all_the_same
     assert Evaluation.objects.get().pk == evaluation.pk
 
 
+@pytest.mark.usefixtures("jobs")
+def test_a_module_without_its_function_is_told_so() -> None:
+    version = make.make_task_version()
+    for source, is_missing in (
+        ("import torch\ndef helper(x, N):\n    return x\n", True),
+        ("class Other:\n    def forward(self): pass\n", True),
+        ("import torch\nif 1:\n    forward = torch.relu\n", False),
+        ("from helper import *\n", False),
+        ("class ModelNew: pass\n", False),
+    ):
+        remark = remark_on(
+            make.make_submission(task_version=version, language="python", source=source)
+        )
+        missing = "The module doesn't define `forward` or `ModelNew`"
+        assert remark.startswith(missing) is is_missing, source
+
+
 def test_a_copy_is_said_to_be_one(client: Client, jobs: Jobs) -> None:
     first = make.make_submission(agent="first")
     own = make.make_submission(

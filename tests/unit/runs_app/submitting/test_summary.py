@@ -188,6 +188,10 @@ def test_a_source_in_the_wrong_language_is_told_so() -> None:
         for language in Language:
             assert language_hint(source, language) == hints.get((source, language.value), "")
     failed = finished(verdict=Verdict.COMPILE_ERROR, source=cuda)
+    address = f"/api/v1/submissions/{failed.submission_id}"
+    answer, status = Client().get(address).json(), Client().get(f"{address}/status").json()
+    for reason in (answer["evaluations"][0]["reason"], status["reason"]):
+        assert reason.endswith("looks like CUDA C++, but the device is a CPU: choose a GPU.")
     assert said(failed).sentence.endswith(
         ". This looks like CUDA C++, but the device is a CPU: choose a GPU."
     )

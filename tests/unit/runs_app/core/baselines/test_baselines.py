@@ -110,6 +110,12 @@ def test_a_provisional_result_says_when_its_baselines_come(client: Client) -> No
         shown = client.get(path).content.decode()
         assert expected[1:] in shown, path
     assert " data-waits" in shown
+    measured = BaselineMeasurement.objects.get(version=waits.task_version)
+    make.send(measured, EventKind.STARTED, {"runner": "host-1"}, seq=1)
+    BaselineMeasurement.objects.filter(pk=measured.pk).update(started_at=make.NOW)  # long ago
+    told = client.get(f"/api/v1/submissions/{waits.submission_id}/status").json()
+    overdue = "its baselines any moment now (it takes longer than usual)"
+    assert told["waiting_reason"] == f"still ranking; expect {overdue}"
     status = f"/api/v1/submissions/{first.submission_id}/status"
     assert client.get(status).json()["waiting_reason"].endswith("waiting for its audit")
     make.pass_audits()

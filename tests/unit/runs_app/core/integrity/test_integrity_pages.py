@@ -91,6 +91,7 @@ def test_an_audit_is_reported_with_the_tools_own_words(client: Client) -> None:
     evaluation = ranked()
     page = page_of(client, evaluation)
     assert ("Unverified" in page, "data-waits" in page) == (True, True)
+    assert ("would lead its board" in " ".join(page.split()), "leads" in page) == (True, False)
     audit = end_audit(evaluation, MEMCHECK)
     page = page_of(client, evaluation)
     assert ("Verified" in page, f"?evaluation={audit.evaluation_id}" in page) == (True, True)

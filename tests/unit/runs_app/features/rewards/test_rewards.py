@@ -71,6 +71,37 @@ def test_a_wrong_kernel_does_not_refuse_the_others(token: str) -> None:
     assert [each["id"] for each in asked.json()] == ids
 
 
+@pytest.mark.parametrize(
+    ("bad", "field", "words"),
+    [
+        ({"source": "int a;\n\0"}, "source", "a NUL character in line 2, column 1: remove it"),
+        ({"source": "int a; \ud800"}, "source", "half a character"),
+        ({"language": "\0"}, "language", "is not one of"),
+        ({"entry": "\0", "files": {"a.h": ""}}, "entry", "must end with .cpp"),
+        ({"files": {"a.h": "\0"}}, "files", "'a.h' contains a NUL character"),
+        ({"files": {"a\ud800.h": ""}}, "files", "a\\ud800.h"),
+    ],
+)
+def test_a_character_that_nobody_can_store_refuses_one_kernel(
+    token: str, bad: dict[str, Any], field: str, words: str
+) -> None:
+    for device in ("cpu", ""):
+        answer = post(token, GOOD, {**GOOD, **bad}, GOOD, device=device)
+        assert answer.status_code == 201, answer.content
+        told = answer.json()
+        assert (told["taken"], told["kernels"][1]["field"]) == (2, field)
+        assert words in told["kernels"][1]["reason"]
+
+
+def test_what_is_wrong_with_a_request_for_rewards_is_in_our_words(token: str) -> None:
+    wrong = get(token, "foo").json()
+    assert (wrong["field"], wrong["reason"][:17]) == ("ids", "must be a full id")
+    assert post(token, *[GOOD] * 65).json() == {
+        "field": "kernels",
+        "reason": "must have at most 64 items: split them over several requests",
+    }
+
+
 def test_what_is_wrong_with_all_stores_nothing(token: str) -> None:
     for more, field, status in (
         ({"task": "nothing"}, "task", 422),

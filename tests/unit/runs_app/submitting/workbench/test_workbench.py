@@ -119,6 +119,14 @@ def test_a_python_module_is_begun_and_entered(signed_in: Client) -> None:
     assert Submission.objects.count() == 2
 
 
+def test_a_nul_in_the_source_is_named_with_its_line(signed_in: Client) -> None:
+    factories.make_task_version()
+    page = signed_in.post("/submit/", form(source="int a;\n\0"), **HTMX).content.decode()
+    assert "contains a NUL character in line 2, column 1: remove it" in page
+    assert "Paste the kernel" not in page
+    assert not Submission.objects.exists()
+
+
 def test_a_module_for_a_gpu_opens_with_one(signed_in: Client) -> None:
     factories.make_cpu()
     factories.make_device()

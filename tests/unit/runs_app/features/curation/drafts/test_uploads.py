@@ -194,7 +194,7 @@ def test_a_path_that_is_refused(path: str, reason: str) -> None:
         (b"a\0", "contains a NUL character"),
         ("x = 1".encode("utf-16"), "is UTF-16 text: save it as UTF-8"),
         ("x = 1".encode("utf-32"), "is UTF-32 text: save it as UTF-8"),
-        ("x = 1".encode("utf-16-le"), "saved as UTF-16?"),
+        ("x = 1".encode("utf-16-le"), "save the text as UTF-8"),
     ],
 )
 def test_what_is_no_text_is_named(content: bytes, reason: str) -> None:
