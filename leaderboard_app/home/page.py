@@ -18,6 +18,7 @@ from runs_app.core.queue.selectors import Bar
 from runs_app.core.work.access import listed_evaluations
 from runs_app.core.work.result_state import SURE_LEAD
 from runs_app.models import Audited, Device, Evaluation, Run, Status
+from runs_app.optimiser.evolve.commands import Edit
 from runs_app.optimiser.page import RunRow, run_rows
 from runs_app.optimiser.selectors.runs import visible_runs
 from tasks_app import drawings
@@ -55,7 +56,10 @@ class Live:
     no_runner: bool
     """Whether no runner is connected; the page says so once, beside its invitation."""
     line: Line | None
-    """The run with the newest step, else the one that ended last, else an imported one."""
+    """The run with the newest step, else the one that ended last, else an imported one.
+
+    None of those whose best is their seed: their strategy has found nothing yet.
+    """
     runs: list[RunRow]
     """The other runs."""
     record: Record | None
@@ -112,16 +116,20 @@ def live(user: Viewer, now: datetime, leading: Collection[UUID]) -> Live:
     every = visible_runs(user).order_by("-advanced_at")
     runs = every.exclude(device__in=elsewhere)
     going = list(runs.filter(status=Run.Status.RUNNING)[:_RUNS])
-    ended = list(runs.filter(status=Run.Status.FINISHED)[:1])
-    rows = run_rows(going or ended or every.filter(device__in=elsewhere)[:1])
+    rows = run_rows(going)
+    line = next((row for row in rows if not (row.run.best and row.run.best.is_seed)), None)
+    if line is None:
+        found = every.exclude(best__edit=Edit.SEED)
+        ended = found.exclude(device__in=elsewhere).filter(status=Run.Status.FINISHED)[:1]
+        line = next(iter(run_rows(ended or found.filter(device__in=elsewhere)[:1])), None)
     record = record_of_the_day(now, leading)
     return Live(
         at_work=_first(running.order_by("queue_place", "-started_at"), _AT_WORK),
         verdicts=_first(finished.order_by("-finished_at"), _FEED),
         queues=_queues(loads(now)),
         no_runner=no_runner(now),
-        line=Line(row=rows[0], values=best_so_far(rows[0].run)) if rows else None,
-        runs=rows[1:],
+        line=Line(row=line, values=best_so_far(line.run)) if line else None,
+        runs=[row for row in rows if row is not line],
         record=record,
         ahead=None if record else furthest_ahead(leading),
         tasks=published_tasks().count(),

@@ -173,10 +173,14 @@ _WHY_UNPRICED = "At least one of the language models that were used has no price
 
 
 @register.simple_tag
-def cost(paid: float | None, *, is_plain: bool = False) -> str:
-    """What language models cost, None if nobody knows; `is_plain` where no button may stand."""
-    if paid is None:
-        return UNPRICED if is_plain else explained(UNPRICED, _WHY_UNPRICED)
+def cost(paid: float | None, *, unpriced: int = 0, is_plain: bool = False) -> str:
+    """What language models cost, None if nobody knows; `is_plain` where no button may stand.
+
+    unpriced: how many calls of unknown price come on top.
+    """
+    if paid is None or unpriced:
+        words = UNPRICED if paid is None else f"{usd(paid)} + unknown"
+        return words if is_plain else explained(words, _WHY_UNPRICED)
     return usd(paid)
 
 

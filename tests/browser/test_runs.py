@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Browser, Page, WebSocketRoute, expect
+from playwright.sync_api import Browser, Page, Route, WebSocketRoute, expect
 
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Verdict
@@ -301,6 +301,20 @@ def test_without_scripts_everything_can_be_read(invented: str, browser: Browser)
     page.get_by_role("link", name=f"#{MANY}").click()
     expect(page.get_by_role("heading", name=f"Candidate {MANY}")).to_be_visible()
     quiet.close()
+
+
+def test_the_sites_figures_stay_until_the_events_are_read(page: Page, invented: str) -> None:
+    waiting: list[Route] = []
+    page.route("**/changes?since=0", lambda route: waiting.append(route))  # noqa: PLW0108
+    page.goto(invented)
+    best, counts = page.locator("#best-words"), page.locator(COUNTS)
+    expect(page.locator("#loading")).to_have_text("loading what has happened so far")
+    page.wait_for_timeout(1500)  # it draws four times a second
+    expect(counts).to_have_text(re.compile(r"others: [1-9]"))
+    expect(best).not_to_contain_text("no correct candidate")
+    for route in waiting:
+        route.continue_()
+    expect(page.locator("body")).to_have_attribute("data-drawn", re.compile(r"[1-9]"))
 
 
 def test_a_stranger_sees_no_buttons(page: Page, seeded: Stack, invented: str) -> None:

@@ -32,12 +32,14 @@ from runs_app.models import (
     Device,
     Evaluation,
     Status,
+    TaskCheck,
 )
 from tasks_app import drawings
 from tasks_app.people import Viewer
 from tasks_app.templatetags.display import period
 
 _PROMPT_S = 30  # chosen: a free runner asks for jobs every few seconds
+_OVERDUE_S = 1  # left of a job that takes longer than its like did: nobody knows
 _SAMPLE = 500  # evaluations behind the percentiles of waiting times
 
 _LISTED = (
@@ -92,6 +94,16 @@ class DeviceQueue:
     wait_p50_s: float | None
     wait_p95_s: float | None
     reason: str
+
+    @property
+    def measuring(self) -> list[BaselineMeasurement]:
+        """The measurements of baselines that have the device."""
+        return [job for job in self.measurements if job.status == Status.RUNNING]
+
+    @property
+    def waiting_measurements(self) -> list[BaselineMeasurement]:
+        """Those that wait."""
+        return [job for job in self.measurements if job.status != Status.RUNNING]
 
     @property
     def waiting_own(self) -> list[QueueEntry]:
@@ -151,7 +163,9 @@ def waiting_reason(evaluation: Evaluation, now: datetime) -> str:
     verdict = "" if seconds is None else f"; expect its verdict in about {in_words(seconds)}"
     if len(busy) == len(ready):
         those = f"{' and '.join(busy)} {'is' if len(busy) == 1 else 'are'}"
-        return f"{position}; {those} busy with other jobs{verdict}"
+        is_unknown = _others_s(evaluation.device_id, now) is None
+        unknown = ", and we can't tell for how long" if is_unknown else ""
+        return f"{position}; {those} busy with other jobs{unknown}{verdict}"
     return f"{position}; {soon((now - evaluation.queued_at).total_seconds())}{verdict}"
 
 
@@ -206,8 +220,25 @@ def verdict_in_s(evaluation: Evaluation, now: datetime) -> float | None:
         return None
     if evaluation.started_at and evaluation.status == Status.RUNNING:
         return known.left_s(evaluation.started_at, now)
+    others_s = _others_s(evaluation.device_id, now)
     before_s = _before_s(evaluation.device_id, _ahead_of(evaluation), evaluation.urgency, now)
-    return before_s + known.median_s
+    return None if others_s is None else others_s + before_s + known.median_s
+
+
+def _others_s(device_slug: str, now: datetime) -> float | None:
+    """Seconds until running task checks and baselines leave their runner; None if unknown.
+
+    They step aside from the device, but an evaluation that is still queued found no free slot.
+    """
+    checks, measured = (
+        job.objects.filter(device=device_slug, status=Status.RUNNING)
+        for job in (TaskCheck, BaselineMeasurement)
+    )
+    begun = list(measured.values_list("started_at", flat=True))
+    known = estimate_of_baselines(device_slug) if begun else None
+    left = [known.left_s(at, now) if known and at else 0.0 for at in begun]
+    is_unknown = checks.exists() or any(seconds <= _OVERDUE_S for seconds in left)
+    return None if is_unknown else sum(left, 0.0)
 
 
 def wait_of_people(device_slug: str, now: datetime) -> str:
@@ -277,7 +308,7 @@ def _measurements(device: Device) -> QuerySet[BaselineMeasurement]:
     """Those under way, of tasks that everybody may see."""
     rows = BaselineMeasurement.objects.filter(device=device, status__in=UNDER_WAY)
     published = rows.exclude(version__published_at=None)
-    return published.select_related("version__task").order_by("queued_at", "pk")
+    return published.select_related("version__task", "runner").order_by("queued_at", "pk")
 
 
 def _waiting(device_slug: str) -> QuerySet[Evaluation]:

@@ -65,9 +65,11 @@ def asked_for(rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
 def standing_of(newest_first: Iterable[Evaluation]) -> Evaluation | None:
     """The evaluation that stands for its submission, on its page as on boards.
 
-    It is the latest ranked one that ended, unless by our fault; without one it is the newest.
+    It is the latest ranked one that ended, unless by our fault; without one it is the newest, or
+    the newest that wasn't canceled.
     """
     known = [each for each in newest_first if each.mode != Mode.AUDIT]
+    known.sort(key=lambda each: each.status == Status.CANCELLED)
     return next((each for each in known if _ranks(each)), next(iter(known), None))
 
 

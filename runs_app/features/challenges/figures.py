@@ -65,6 +65,12 @@ class TaskResult:
         return self.ranked if self.is_kept else self.best
 
     @property
+    def lacks_baselines(self) -> bool:
+        """Whether it's solved and compared with some baselines at most: others aren't measured."""
+        shown = self.shown
+        return shown is not None and (shown.speedup_best is None or shown.awaits_baselines)
+
+    @property
     def is_sure(self) -> bool:
         """Whether its figures may have a color."""
         return self.shown is None or is_sure(self.shown)
@@ -105,6 +111,15 @@ class EntryResult:
         """Ranked evaluations that have not ended."""
         ranked = (task.ranked for task in self.tasks)
         return [row for row in ranked if row is not None and not row.is_over]
+
+    @property
+    def waits_for(self) -> str:
+        """The baselines that its results lack; empty if they lack something else, or nothing."""
+        missing = [task for task in self.tasks if task.is_missing]
+        if not all(task.ranked and task.ranked.awaits_baselines for task in missing):
+            return ""
+        names = ", ".join(task.version.task.slug for task in missing)
+        return f"baselines of {names}" if names else ""
 
     @property
     def is_final(self) -> bool:
@@ -148,8 +163,7 @@ class EntryResult:
 
         None while it runs and the baselines of a task that is solved have not been measured.
         """
-        unknown = any(task.best is not None and task.speedup is None for task in self.tasks)
-        if unknown and not self.is_final:
+        if not self.is_final and any(task.lacks_baselines for task in self.tasks):
             return None
         return self._share(task.speedup for task in self.tasks)
 
@@ -267,6 +281,11 @@ class Contender:
     def name(self) -> str:
         """Agent and setting."""
         return f"{self.agent}, {self.setting}" if self.setting else self.agent
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether no result in its figures is provisional."""
+        return all(result.is_sure for result in self.results)
 
     def spread(self, name: str) -> Spread | None:
         """A measure over the repeats that have it."""

@@ -183,7 +183,7 @@ def picture(contenders: Sequence[Contender]) -> Plot | None:
     rows = [
         PlotRow(
             label=each.name,
-            note=counted(len(each.results), "repeat"),
+            note=counted(len(each.results), "repeat") + ("" if each.is_sure else ", provisional"),
             value=" → ".join(times(spread.median) for spread in both if spread),
             marks=tuple(
                 axis.mark(f"author-{place}", spread.median, spread.low, spread.high)

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, F, Min, QuerySet, Sum
+from django.db.models import Count, F, Min, Q, QuerySet, Sum
 from django.db.models.functions import TruncHour
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -59,11 +59,12 @@ class Ended:
 class Spent:
     """US dollars and tokens of calls of language models; those without a price cost nothing here.
 
-    None if none of them has a price.
+    usd: None if none of them has a price. unpriced: how many used tokens at an unknown price.
     """
 
     usd: float | None
     tokens: int
+    unpriced: int
 
 
 @dataclass(frozen=True)
@@ -157,8 +158,11 @@ def spent(since: datetime) -> Spent:
     """What those calls of language models took that ended since then."""
     calls = LanguageModelCall.objects.filter(status__in=_OVER, heard_at__gt=since)
     tokens = Sum(F("tokens_in") + F("tokens_out"), default=0)
-    found = calls.aggregate(usd=Sum("cost_usd"), tokens=tokens)
-    return Spent(found["usd"] if found["tokens"] else 0.0, found["tokens"])
+    has_no_price = Q(cost_usd=None) & ~Q(tokens_in=0, tokens_out=0)
+    unpriced = Count("pk", filter=has_no_price)
+    found = calls.aggregate(usd=Sum("cost_usd"), tokens=tokens, unpriced=unpriced)
+    usd = found["usd"] if found["tokens"] else 0.0
+    return Spent(usd, found["tokens"], found["unpriced"])
 
 
 def troubles(since: datetime) -> list[Trouble]:
@@ -250,7 +254,10 @@ class SiteCollector(Collector):
         since = self._now - DAY
         failed = sum(each.count for each in troubles(since))
         words = "US dollars spent on language models in the last day"
-        yield _gauge("spend_usd_day", words, spent(since).usd or 0.0)
+        day = spent(since)
+        yield _gauge("spend_usd_day", words, day.usd or 0.0)
+        words = "Calls of language models whose price is unknown, in the last day"
+        yield _gauge("unpriced_calls_day", words, day.unpriced)
         yield _gauge("errors_day", "Jobs and calls that failed because of us, last day", failed)
         if disk := data_disk():
             yield _gauge("disk_free_bytes", "Free space on the disk of the data folder", disk.free)

@@ -69,12 +69,17 @@ def spent(history: History) -> Spent:
 
 @dataclass(frozen=True)
 class Allowance:
-    """Tokens that an answer may have, or the reason why there must be no ask."""
+    """Tokens that an answer may have, or the reason why there must be no ask.
+
+    lacks: the cap that is too low, and `needs` what it would have to be for this ask.
+    """
 
     max_tokens: int
     worst_usd: float = 0.0
     worst_tokens: int = 0
     refusal: str = ""
+    lacks: str = ""
+    needs: float = 0.0
 
 
 def allow(
@@ -95,6 +100,8 @@ def allow(
                 0,
                 refusal=f"the budget of {budget.tokens} tokens leaves no room for another call:"
                 f" {left} are left, and it may take {tokens_in + least}",
+                lacks="tokens",
+                needs=so_far.tokens + tokens_in + least,
             )
     if budget.usd is not None:
         if refusal := unpriced([model]):
@@ -107,6 +114,8 @@ def allow(
                 0,
                 refusal=f"the budget of {usd(budget.usd)} leaves no room for another call of"
                 f" {model.name}: {usd(max(left_usd, 0))} is left, and it may cost {usd(worst)}",
+                lacks="usd",
+                needs=so_far.usd + worst,
             )
     return Allowance(most, worst_usd(model, tokens_in, most), tokens_in + most)
 

@@ -124,7 +124,7 @@ class Optimizer:
                 return [self.end(command.reason, by_budget=False)]
 
     def _asked(self, command: Ask) -> Transition:
-        allowance = self._allowance(command)
+        allowance = self.allowance(command)
         same = ("role", "place", "model", "temperature", "parents", "about", "verifier", "edit")
         event = events.Asked(
             number=len(self.history.questions) + 1,
@@ -187,9 +187,10 @@ class Optimizer:
         so_far = budget.spent(self.history)
         if refusal := budget.evaluations_refusal(self._budget, so_far):
             return refusal
-        return self._allowance(command).refusal if isinstance(command, Ask) else ""
+        return self.allowance(command).refusal if isinstance(command, Ask) else ""
 
-    def _allowance(self, command: Ask) -> budget.Allowance:
+    def allowance(self, command: Ask) -> budget.Allowance:
+        """What the budget allows a question now."""
         return budget.allow(
             self._budget,
             budget.spent(self.history),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from datetime import datetime
 
@@ -16,6 +17,7 @@ from runs_app.core.queue.devices import resolve_device
 from runs_app.core.text import storable
 from runs_app.models import Device, Run
 from runs_app.optimiser.evolve.answers import Wanted
+from runs_app.optimiser.evolve.budget import Allowance
 from runs_app.optimiser.evolve.commands import Finish
 from runs_app.optimiser.evolve.config import Budget, Problem, RunConfig
 from runs_app.optimiser.evolve.history import History
@@ -26,6 +28,7 @@ from runs_app.optimiser.services import spending
 from runs_app.optimiser.services.control import check_running
 from runs_app.optimiser.services.history import RunDetails
 from runs_app.optimiser.services.problem import problem_for, seed_for
+from runs_app.optimiser.services.rehearsal import Rehearsal
 from runs_app.optimiser.services.request import RunRequest, config_for
 from runs_app.submitting.authors import agent_of
 from runs_app.submitting.services import check_fit
@@ -34,6 +37,7 @@ from tasks_app.errors import Faults
 from tasks_app.models import TaskVersion
 from tasks_app.selectors import find_task, no_task
 
+_ROOM = 1.1  # chosen: the first prompt grows by what is measured of the seed and the device
 _DEMO_TASK = "matrix_mul"
 _DEMO_EVALUATIONS = 10  # chosen: a curve, and soon over; a new site's boards fill behind it
 
@@ -122,6 +126,7 @@ def planned(
     problem = problem_for(version, device, request.direction, seed)
     problem = replace(problem, answer_tokens=config.answer_tokens)
     _check_strategy(problem, config, request)
+    _check_caps(problem, config)
     return version, device, problem, config
 
 
@@ -150,6 +155,31 @@ def _check_strategy(problem: Problem, config: RunConfig, request: RunRequest) ->
     for command in optimizer.strategy.ask(optimizer.history):
         if isinstance(command, Finish):
             raise SubmissionError(field, command.reason)
+
+
+def _check_caps(problem: Problem, config: RunConfig) -> None:
+    """Raise `SubmissionError` for a cap that ends the run before its first call or candidate."""
+    faults, caps, seeds = Faults(), config.budget, 0
+    if STRATEGIES[config.strategy].needs_models:
+        roomy = replace(caps, evaluations=None, wall_time_s=None)
+        rehearsal = Rehearsal(problem, replace(config, budget=roomy))
+        found = [rehearsal.optimizer.allowance(ask) for ask in rehearsal.first_asks()]
+        seeds = rehearsal.history.told.begun
+        if found and all(each.lacks for each in found):
+            least = min(found, key=lambda each: each.needs)
+            faults.add(f"budget.{least.lacks}", _too_low(least))
+    if caps.evaluations is not None and caps.evaluations <= seeds:
+        also = ", since measuring the seed kernel uses one" if seeds else ""
+        faults.add("budget.evaluations", f"must be at least {seeds + 1}{also}")
+    if caps.wall_time_s == 0:
+        faults.add("budget.wall_time_s", "must be more than 0")
+    faults.tell(SubmissionError)
+
+
+def _too_low(found: Allowance) -> str:
+    least = found.needs * _ROOM
+    words = f"${math.ceil(least * 100) / 100:.2f}" if found.lacks == "usd" else f"{least:.0f}"
+    return f"doesn't pay for one call, so the run would end at once; set at least {words}"
 
 
 def _summary(run: Run, config: RunConfig, problem: Problem) -> dict[str, object]:

@@ -8,7 +8,7 @@ const LAST_WAIT_MS = 15000;
 // Fetches what a run's events change, without gaps. Changes come by WebSocket, and over HTTP if the
 // socket missed some. While no socket is open, it asks every few seconds.
 export class Feed {
-  // on: { change(change), progress(payload), state(name, words) }
+  // on: { change(change), caughtUp(), progress(payload), state(name, words) }
   constructor(config, on) {
     this.config = config;
     this.on = on;
@@ -38,6 +38,7 @@ export class Feed {
       const change = await answer.json();
       if (change.seq > this.seq || this.seq === before) this.take(change); // otherwise a socket was faster
     } while (this.seq < this.newest && this.seq > before);
+    this.on.caughtUp();
   }
 
   take(change) {

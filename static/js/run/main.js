@@ -19,6 +19,7 @@ let colours = palette();
 let drawing = false;
 let timer = 0;
 let dirty = false;
+let caughtUp = false; // until then the page keeps the figures that the site has drawn
 let cost = 0; // milliseconds that the last drawing took
 
 const drawer = new Drawer(byId("drawer"), config.urls.candidate, (by) => stream.move(by));
@@ -50,7 +51,7 @@ function scaleWords(view, over) {
 
 async function draw() {
   timer = 0;
-  if (drawing || document.hidden) return;
+  if (drawing || document.hidden || !(caughtUp || replay.state)) return;
   drawing = true;
   dirty = false;
   const from = performance.now();
@@ -134,7 +135,6 @@ function headSoon() {
   headTimer = setTimeout(refreshHead, 150);
 }
 
-let caughtUp = false;
 function take(change) {
   const best = state.best;
   put(state, change, Date.now());
@@ -148,6 +148,11 @@ function take(change) {
 
 const feed = new Feed(config, {
   change: take,
+  caughtUp: () => {
+    if (caughtUp) return;
+    caughtUp = true;
+    soon();
+  },
   progress: (payload) => {
     progress.set(payload.call || payload.number, payload);
     soon();
@@ -189,7 +194,7 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "Enter" && stream.chosen && event.target === document.body) open(stream.chosen);
 });
 setInterval(() => {
-  if (document.hidden || replay.state) return;
+  if (document.hidden || replay.state || !caughtUp) return;
   if (shown().status === "RUNNING") panels.meters(state, Date.now());
 }, 1000);
 setInterval(() => {
@@ -200,7 +205,6 @@ const wanted = Number(/^#candidate-(\d+)$/.exec(location.hash)?.[1] || 0);
 if (wanted) drawer.open(wanted);
 byId("loading").textContent = "loading what has happened so far";
 feed.start().catch(() => feed.startPolling()).finally(() => {
-  caughtUp = true;
   byId("loading").textContent = "";
   if (!feed.socket) feed.connect();
   if (wanted) stream.choose(wanted);

@@ -18,7 +18,7 @@ from leaderboard_app.boards.selectors import default_device
 from leaderboard_app.home.page import best_so_far, boards, live
 from runs_app.core.integrity.eligibility import eligible_evaluations, leader
 from runs_app.core.integrity.ranking import BY_SCORE, OWNER, ranked_places
-from runs_app.models import Agent, Device, Evaluation
+from runs_app.models import Agent, Device, Evaluation, Run
 from tests import factories
 from tests.unit.runs_app.core.integrity.suspicious import held
 
@@ -246,6 +246,19 @@ def test_without_a_running_run_the_latest_one_draws_its_line(client: Client) -> 
     assert 'aria-label="Speedup over the seed kernel' in text
     line = text.split('class="instrument-line"')[1].split("</section>")[0]
     assert ("late" in line, "old" in line, "mine" in line) == (True, False, False)
+
+
+@pytest.mark.parametrize("status", ["RUNNING", "FINISHED"])
+def test_a_run_whose_best_is_its_seed_is_not_the_highlight(client: Client, status: str) -> None:
+    run = factories.make_run(status=status, seed_latency_ns=400.0, name="empty", strategy="fsr")
+    seed = factories.make_candidate(run, verdict="CORRECT", state="measured", latency_ns=400.0)
+    Run.objects.filter(pk=run.pk).update(best=seed)
+    text = client.get("/").content.decode()
+    assert "Speedup over the seed kernel" not in text
+    assert "Feature search" not in text
+    own = factories.make_candidate(run, verdict="CORRECT", state="measured", latency_ns=200.0)
+    Run.objects.filter(pk=run.pk).update(best=own)
+    assert "Feature search" in client.get("/").content.decode()
 
 
 def test_private_work_shows_to_its_author_alone(client: Client) -> None:

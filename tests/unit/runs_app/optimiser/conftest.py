@@ -62,8 +62,8 @@ class Plain:
         text = f"Make it faster, try {slot}."
         prompt = Prompt(name="plain", version=1, messages=(Message(role="user", content=text),))
         return Ask(
-            role=Role.PROPOSE, prompt=prompt, model=MODEL, temperature=0.5, parents=(1,),
-            place=Place(slot=slot),
+            role=Role.PROPOSE, prompt=prompt, model=self.config.writers[0].name, temperature=0.5,
+            parents=(1,), place=Place(slot=slot),
         )  # fmt: skip
 
 

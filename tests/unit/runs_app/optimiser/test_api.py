@@ -140,17 +140,18 @@ def test_bad_extensions_name_the_field(ada: Any, field: str, body: Any) -> None:
 
 def test_a_cap_that_is_used_up_lets_no_run_go_on(ada: Any, world: World) -> None:
     api = api_of(ada)
-    budget = {"evaluations": 1, "wall_time_s": 60}
-    run = Run.objects.get(pk=api.post("runs", wanted(budget=budget)).json()["id"])
-    world.to_first_calls(run)
+    budget = {"evaluations": 2, "wall_time_s": 60}
+    body = wanted(budget=budget, ranks_best=False)
+    run = Run.objects.get(pk=api.post("runs", body).json()["id"])
+    world.to_the_end(run)
     assert (run.status, run.by_budget) == ("FINISHED", True)
     path = f"runs/{run.pk}/extend"
-    for field, caps in (("evaluations", {"usd": 1}), ("tokens", {"tokens": 9, "evaluations": 2})):
+    for field, caps in (("evaluations", {"usd": 1}), ("tokens", {"tokens": 9, "evaluations": 3})):
         Run.objects.filter(pk=run.pk).update(tokens=10)
         refused = api.post(path, caps)
         assert (refused.status_code, refused.json()["field"]) == (422, field)
         assert "already" in refused.json()["reason"]
-    assert api.post(path, {"evaluations": 2}).json()["status"] == "RUNNING"
+    assert api.post(path, {"evaluations": 3}).json()["status"] == "RUNNING"
 
 
 @pytest.mark.parametrize("field", ["models", "verifiers.model"])

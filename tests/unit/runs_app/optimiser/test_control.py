@@ -12,7 +12,7 @@ from runs_app.core.errors import NotAllowed, QuotaExceeded, SubmissionError
 from runs_app.core.integrity.eligibility import judged_evaluations
 from runs_app.core.work import lifecycle
 from runs_app.core.work.access import author_names
-from runs_app.models import Evaluation, LanguageModel, Submission
+from runs_app.models import Evaluation, LanguageModel, Run, Submission
 from runs_app.optimiser.evolve.config import Budget
 from runs_app.optimiser.services.control import extend_run, pause_run, resume_run, stop_run
 from runs_app.optimiser.services.enter import enter_candidate
@@ -69,13 +69,12 @@ def test_stopping_takes_back_what_was_not_sent(start: Start, world: World) -> No
     assert set(unsent.calls.values_list("status", "error_kind")) == {("FAILED", "unsent")}
 
 
-@pytest.mark.parametrize("cap", ["evaluations", "wall_time_s", "usd"])
-def test_a_budget_of_zero_begins_nothing(start: Start, world: World, cap: str) -> None:
-    run = start(budget={cap: 0})
-    world.to_first_calls(run)
-    assert (run.status, run.by_budget, run.calls.count()) == ("FINISHED", True, 0)
-    assert "budget" in run.reason
-    assert Submission.objects.exists() is (cap == "usd")
+@pytest.mark.parametrize("cap", ["evaluations", "wall_time_s", "usd", "tokens"])
+def test_a_budget_of_zero_is_refused(start: Start, world: World, cap: str) -> None:
+    with pytest.raises(SubmissionError) as refused:
+        start(budget={cap: 0})
+    assert refused.value.field == f"budget.{cap}"
+    assert not Run.objects.exists()
 
 
 def test_wall_time_counts_running_only(start: Start, world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -176,3 +177,21 @@ def test_a_run_learns_what_is_measured_while_it_goes_on(start: Start, world: Wor
     world.advance(run)
     assert run.events.filter(kind="briefed").count() == before + 1
     assert replay_run(run).differences == ()
+
+
+@pytest.mark.parametrize(("cap", "least"), [({"usd": 0.0001}, 0.01), ({"tokens": 50}, 500)])
+def test_a_cap_below_one_call_is_refused_with_the_least(
+    start: Start, world: World, model: Any, cap: dict[str, float], least: float
+) -> None:
+    """Both the estimate and the start say it, beside the cap."""
+    (name,) = cap
+    for attempt in (estimate, start):
+        with pytest.raises(SubmissionError, match="pay for one call") as refused:
+            attempt(budget=cap)
+        assert refused.value.field == f"budget.{name}"
+    said = re.search(r"at least \$?([\d.]+)", refused.value.reason)
+    assert said is not None
+    assert cap[name] < float(said[1]) < least * 2
+    run = start(budget={name: type(cap[name])(float(said[1]))})
+    world.to_first_calls(run)
+    assert run.calls.exists()

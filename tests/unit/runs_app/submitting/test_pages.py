@@ -19,6 +19,7 @@ from gpu_runner.data.event import EventKind
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.symptom import Finding, Symptom
 from gpu_runner.data.verdict import Language, Mode, Stage, Verdict
+from runs_app.core.work import lifecycle
 from runs_app.models import Evaluation, Submission
 from runs_app.submitting.live import live_view
 from runs_app.submitting.page import stage_rows
@@ -283,6 +284,18 @@ def test_a_cancelled_evaluation_looks_as_if_nothing_runs(signed_in: Client) -> N
         states = re.findall(r'data-state="(\w+)"', page_of(signed_in, evaluation))
         assert states == words + ["skipped"] * (len(states) - len(words))
         assert len(states) > len(words)
+
+
+def test_a_canceled_evaluation_hides_no_earlier_result(client: Client) -> None:
+    done = factories.make_finished_evaluation()
+    at = {"device": done.device, "mode": Mode(done.mode), "now": factories.later(60)}
+    again = lifecycle.evaluate(submission=done.submission, **at)
+    address = done.submission.get_absolute_url()
+    assert client.get(address).context["page"].live.evaluation == again
+    Evaluation.objects.filter(pk=again.pk).update(
+        status="CANCELLED", finished_at=factories.later(9)
+    )
+    assert client.get(address).context["page"].live.evaluation == done
 
 
 def test_without_a_measured_workload_there_is_no_table(client: Client) -> None:

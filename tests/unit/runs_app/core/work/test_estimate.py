@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 from django.core.cache import cache
-from django.test import TestCase
+from django.test import Client, TestCase
 
 from gpu_runner.data.queue import Urgency
 from gpu_runner.data.verdict import Mode
 from runs_app.core.queue.loads import loads
 from runs_app.core.queue.selectors import verdict_in_s, wait_of_people, waiting_reason
 from runs_app.core.work.estimate import estimates
-from runs_app.models import Evaluation
+from runs_app.models import BaselineMeasurement, Evaluation
 from tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -114,3 +114,25 @@ def test_each_evaluation_under_way_is_counted_once() -> None:
     assert "no runner for NVIDIA H200" in cuda.reason
     make.make_runner()
     assert loads(make.NOW)[0].reason == ""
+
+
+def test_baselines_that_run_count_and_have_a_row_in_the_queue(client: Client) -> None:
+    """Their runner takes nothing else; what takes longer than usual ends nobody knows when."""
+    took(4.0)
+    make.beat(now=make.NOW)
+    waits = waiting()
+    at = {"device": make.make_cpu(), "direction": "forward"}
+    times = {"created_at": make.NOW, "queued_at": make.NOW, "started_at": make.NOW}
+    measured = {"version": waits.task_version, **at, **times}
+    BaselineMeasurement.objects.create(
+        **measured, status="FINISHED", reason="-", finished_at=make.later(60)
+    )
+    assert verdict_in_s(waits, make.NOW) == 4.0
+    BaselineMeasurement.objects.create(**measured, status="RUNNING")
+    assert verdict_in_s(waits, make.later(20)) == 44.0
+    assert verdict_in_s(waits, make.later(300)) is None
+    make.beat(now=make.later(300), current=["baselines"])
+    reason = waiting_reason(waits, make.later(300))
+    assert reason.endswith("busy with other jobs, and we can't tell for how long")
+    page = client.get("/queue/").content.decode()
+    assert "measuring compiled baselines" in page.split("<tbody>")[-1]

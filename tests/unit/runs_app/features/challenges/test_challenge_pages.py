@@ -21,7 +21,7 @@ from runs_app.features.challenges.selectors import evaluations_of
 from runs_app.features.challenges.services import finish
 from runs_app.features.challenges.settle import settle_challenges
 from runs_app.models import Evaluation, Submission
-from tasks_app.models import AuditEntry, TaskVersion
+from tasks_app.models import AuditEntry, Task, TaskVersion
 from tests import factories as make
 from tests.unit.runs_app.features.challenges.invented import (
     end,
@@ -95,6 +95,19 @@ def test_an_admin_makes_a_challenge() -> None:
     listed = text(Client().get("/challenges/"))
     assert ("Winter" in listed, "Create a challenge" in listed) == (True, False)
     assert "$2.50 as" in text(Client().get(made["Location"]))
+
+
+def test_what_counts_less_is_marked(challenge: Challenge, ada: User) -> None:
+    """A contaminated task in the preview and on the page, and provisional figures everywhere."""
+    Task.objects.filter(slug="scale").update(contaminated="its kernel is public")
+    preview = signed_in(make.make_admin()).post("/challenges/new/", fields())
+    done = tried(entry_of(challenge, ada))
+    assert all("its kernel is public" in text(page) for page in (preview, Client().get(PAGE)))
+    assert "provisional" not in text(Client().get(PAGE))
+    Evaluation.objects.filter(pk=done.pk).update(awaits_baselines=True)
+    page = text(Client().get(PAGE))
+    assert "1 repeat, provisional" in page
+    assert re.search(r"1 repeat\s+· provisional", page)
 
 
 def test_a_preview_counts_each_evaluation_and_one_ranking_for_each_task() -> None:

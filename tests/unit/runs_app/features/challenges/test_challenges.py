@@ -267,6 +267,7 @@ def test_what_an_entry_lacks_after_its_end_is_named(
     (found,) = entry_results(entry.challenge, [Entry.objects.get(pk=entry.pk)])
     task = final.task_version.task.slug
     assert ranking_words(found, make.later(60)).startswith(f"{of} {task}")
+    assert found.waits_for == (f"baselines of {task}" if result else "")
 
 
 def test_the_end_of_the_time_ranks_once_all_evaluations_have_ended(entry: Entry) -> None:
@@ -331,6 +332,15 @@ def test_a_challenge_is_ended_early_by_admins_and_its_maker(
         new_entry(challenge, ada, now=make.later(9))
     with pytest.raises(WrongState, match="has ended"):
         end_challenge(challenge=challenge, user=make.make_admin(), now=make.later(9))
+
+
+def test_fast_1_comes_once_all_baselines_are_known(challenge: Challenge, entry: Entry) -> None:
+    done = tried(entry)
+    (result,) = entry_results(challenge, [entry])
+    assert result.fast is not None
+    Evaluation.objects.filter(pk=done.pk).update(awaits_baselines=True)
+    (result,) = entry_results(challenge, [entry])
+    assert (result.speedup, result.fast, result.is_sure) == (1.5, None, False)
 
 
 def test_figures_say_what_is_kept_on_hidden_workloads(

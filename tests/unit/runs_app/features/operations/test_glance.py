@@ -23,7 +23,7 @@ from gpu_runner.data.queue import Urgency
 from runs_app.features.operations import disk, hooks
 from runs_app.features.operations.glance import glance
 from runs_app.features.operations.hooks import gather_statistics
-from runs_app.models import Evaluation
+from runs_app.models import Evaluation, LanguageModel, LanguageModelCall
 from tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -106,6 +106,21 @@ def test_metrics_are_for_the_token_and_for_admins(
     panels = json.loads(DASHBOARD.read_text())["panels"]
     asked = {name for panel in panels for name in re.findall(r"kbench_\w+", str(panel["targets"]))}
     assert asked <= {key[0] for key in values}, "the dashboard asks for what there is"
+
+
+def test_calls_of_unknown_price_are_told_beside_the_money(client: Client) -> None:
+    now, run = timezone.now(), make.make_run()
+    for number, paid in enumerate((0.06, None), start=1):
+        model = LanguageModel.objects.create(name=f"m{number}", created_at=now)
+        LanguageModelCall.objects.create(
+            run=run, number=number, role="propose", language_model=model, status="ANSWERED",
+            messages=[], temperature=0.5, max_tokens=500, tokens_in=7000, cost_usd=paid,
+            heard_at=now, ended_at=now, created_at=now,
+        )  # fmt: skip
+    client.force_login(make.make_admin(username="judge"))
+    assert "$0.060 + unknown" in client.get("/operate/").content.decode()
+    values = told(client)
+    assert (values["kbench_spend_usd_day",], values["kbench_unpriced_calls_day",]) == (0.06, 1)
 
 
 Usage = namedtuple("Usage", "total used free")

@@ -50,14 +50,14 @@ def fields(**overrides: Any) -> dict[str, Any]:
 
 def test_limits_on_money_are_said(signed_in: Client, client: Client, settings: Any) -> None:
     settings.MAX_RUN_USD, settings.MAX_USD_PER_USER_DAY = 1.5, 4.0
-    assert "$4.00 is left" in signed_in.get("/runs/new/").content.decode()
+    assert "$4.00 left of" in signed_in.get("/runs/new/").content.decode()
     assert RunForm()["usd"].value() == 1.5
     wanted = fields(strategy="evolve", models=["writer"], usd="1.6")
     answer = signed_in.post("/runs/new/", wanted)
     assert answer.status_code == 422
     assert "Must be at most 1.5" in answer.content.decode()
     assert signed_in.post("/runs/new/", wanted | {"usd": ""}).status_code == 302
-    assert "$2.50 is left" in signed_in.get("/runs/new/").content.decode()
+    assert "$2.50 left of" in signed_in.get("/runs/new/").content.decode()
     address = Run.objects.get().get_absolute_url()
     assert "$1.50, this site" in signed_in.get(address).content.decode()
     refused = signed_in.post(f"{address}extend/", {"usd": "2"})
@@ -185,4 +185,4 @@ def test_the_estimate_follows_the_form(signed_in: Client) -> None:
     assert ("<dt>Calls</dt>" in tuned, "<dt>Tokens</dt>" in tuned) == (False, False)
     form = signed_in.get("/runs/new/").content.decode()
     assert "input from:#run-form" in form  # it follows what is typed or pasted
-    assert (form.count(">Evaluations<"), ">Combinations at most<" in form) == (1, True)
+    assert (form.count(">Evaluations<"), ">Maximum combinations<" in form) == (1, True)
