@@ -44,6 +44,7 @@ FEATURES = [
 """What can be left out of a site: a Django app each, which joins in by hooks: docs/features.md."""
 
 INSTALLED_APPS = [
+    "kbench_web.people",  # before Django's own apps: its `createsuperuser` is logged
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",

@@ -55,6 +55,7 @@ def restore(path: Path, *, replace: bool) -> Manifest:
     """
     data = Path(settings.DATA_DIR)
     data.mkdir(parents=True, exist_ok=True)
+    data.chmod(0o700)
     with _nobody_else(data), archive.workplace(data) as folder:
         manifest = archive.unpack(path, folder)
         _check(manifest, replace=replace)

@@ -21,11 +21,15 @@ def dump(target: Path) -> Content:
 
 
 def load(source: Path) -> None:
-    """Replace all that is in the database by a copy, in one transaction."""
+    """Replace all that is in the database by a copy, in one transaction; for its owner alone."""
     with contextlib.closing(sqlite3.connect(source)) as copy:
         fault = copy.execute("PRAGMA integrity_check").fetchone()[0]
         if fault != "ok":
             raise BackupError(f"the database in it is damaged: {fault}; use another backup")
+        own = Path(str(connection.settings_dict["NAME"]))
+        if own.parent.is_dir():  # it's a file
+            own.touch(mode=0o600)
+            own.chmod(0o600)
         connection.ensure_connection()
         copy.backup(connection.connection)
     connection.close()

@@ -85,8 +85,8 @@ def language_model_detail(request: HttpRequest, language_model_id: int) -> HttpR
     """A language model: how it is called, what it did, a test of it, and what it wrote last."""
     model = get_object_or_404(visible_language_models(request.user), pk=language_model_id)
     test = _last_test(request, model)
-    if request.headers.get("HX-Request") == "true":
-        context = {"model": model, "test": test}
+    if request.headers.get("HX-Request") == "true" and request.headers.get("HX-Target") != "usage":
+        context = {"model": model, "test": test, "is_update": True}
         return render(request, "leaderboard_app/profiles/parts/language_model_test.html", context)
     entered = visible_submissions(request.user).filter(language_model=model)
     written = _newest(visible_evaluations(request.user), entered)

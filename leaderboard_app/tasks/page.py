@@ -164,7 +164,10 @@ def kinds_here() -> set[str]:
 def workload_groups(
     data: TaskData, direction: Direction, here: Collection[str]
 ) -> list[WorkloadGroup]:
-    """By kinds of device, those that this site can measure first."""
+    """By kinds of device, those that this site can measure first.
+
+    Hidden workloads of kinds that have no listed one count in each group of these kinds.
+    """
     hidden = hidden_counts(data, direction)
     by_kinds: dict[tuple[str, ...], list[WorkloadRow]] = {kinds: [] for kinds in hidden}
     for row in workload_rows(data, direction):
@@ -174,9 +177,11 @@ def workload_groups(
             name=" and ".join(_NAMES.get(kind, kind) for kind in kinds),
             is_here=not here or bool(set(kinds) & set(here)),
             rows=tuple(held),
-            hidden=hidden[kinds],
+            hidden=hidden[kinds]
+            + sum(n for k, n in hidden.items() if not by_kinds[k] and set(kinds) < set(k)),
         )
         for kinds, held in by_kinds.items()
+        if held
     ]
     return sorted(groups, key=lambda group: not group.is_here)
 

@@ -20,8 +20,46 @@
     if (direction.selectedOptions[0]?.disabled) direction.value = directions[task][0];
   }
 
-  form.addEventListener("change", show);
-  document.addEventListener("htmx:oobAfterSwap", show); // the site has looked which strategies can run
+  // A cap on money can't be checked for a language model without a price: the usual cap goes then.
+  const usd = form.elements.usd;
+  function capMoney() {
+    const unpriced = form.querySelector('[name="models"][data-priced="no"]:checked');
+    if (unpriced && usd.value === usd.defaultValue) usd.value = "";
+    else if (!unpriced && !usd.value && !usd.dataset.typed) usd.value = usd.defaultValue;
+  }
+  usd.addEventListener("input", () => { usd.dataset.typed = "yes"; });
+
+  // What was entered comes back with "Back": the browser doesn't keep pages of the site.
+  const place = `kbench-run-form ${location.pathname}${location.search}`;
+  const fields = () => [...form.elements].filter((each) => each.name && each.name !== "csrfmiddlewaretoken");
+  addEventListener("pagehide", () => sessionStorage.setItem(place, JSON.stringify([...new FormData(form)])));
+  function bringBack() {
+    if (performance.getEntriesByType("navigation")[0]?.type !== "back_forward") return;
+    const kept = JSON.parse(sessionStorage.getItem(place) || "[]");
+    if (!kept.length) return;
+    for (const each of fields()) {
+      const values = kept.filter(([name]) => name === each.name).map(([, value]) => value);
+      if (each.type === "checkbox" || each.type === "radio") each.checked = values.includes(each.value);
+      else if (values.length) [each.value] = values;
+    }
+  }
+
+  // The site has looked which strategies can run; what was chosen meanwhile stays chosen.
+  let before = "";
+  document.addEventListener("htmx:oobBeforeSwap", () => { before = chosen("strategy")?.value; });
+  document.addEventListener("htmx:oobAfterSwap", () => {
+    const same = [...form.querySelectorAll('[name="strategy"]')].find((each) => each.value === before);
+    if (same) {
+      same.disabled = false;
+      same.checked = true;
+    }
+    show();
+  });
+  form.addEventListener("change", (event) => {
+    if (event.target.name === "models") capMoney();
+    show();
+  });
+  bringBack();
   show();
   document.getElementById("form-errors")?.scrollIntoView({ block: "center" });
 })();

@@ -37,6 +37,38 @@ def start(page: Page, url: str, evaluations: int = 40) -> str:
     return page.url
 
 
+def test_the_form_keeps_what_was_chosen(page: Page, stack: Stack) -> None:
+    """Before the site has answered, after "Back", and no cap that couldn't be checked."""
+    page.route("**/estimate/", lambda route: None)  # never answered
+    page.goto(f"{stack.url}/runs/new/?task=matrix_mul")
+    page.locator("#id_name").fill("mine")
+    page.locator("#id_evaluations").fill("17")
+    page.goto(f"{stack.url}/runs/")
+    page.go_back()
+    expect(page.locator("#id_name")).to_have_value("mine")
+    expect(page.locator("#id_evaluations")).to_have_value("17")
+    page.evaluate(
+        """() => {
+            const detail = { target: document.getElementById("strategies") };
+            const swapped = (name) => document.dispatchEvent(new CustomEvent(name, { detail }));
+            document.querySelector("input[name=strategy][value=fsr]").checked = true;
+            swapped("htmx:oobBeforeSwap");
+            document.querySelector("input[name=strategy][value=autotune]").checked = true;
+            swapped("htmx:oobAfterSwap");
+        }"""
+    )
+    expect(page.locator("input[name=strategy][value=fsr]")).to_be_checked()
+    page.evaluate(
+        """() => document.getElementById("run-form").insertAdjacentHTML("beforeend",
+            '<input type="checkbox" name="models" data-priced="no" id="unpriced">')"""
+    )
+    page.locator("#id_usd").evaluate("it => { it.defaultValue = it.value = '2'; }")
+    page.locator("#unpriced").check()
+    assert page.locator("#id_usd").input_value() == ""
+    page.locator("#unpriced").uncheck()
+    assert page.locator("#id_usd").input_value() == "2"
+
+
 def control(page: Page, button: str, status: str) -> None:
     """Press one of the run's buttons."""
     if button == "Stop":  # it asks first

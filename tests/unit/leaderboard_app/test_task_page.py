@@ -49,6 +49,16 @@ def test_what_the_site_can_measure_comes_first(client: Client) -> None:
     assert opened == [(" open", "CPUs"), ("", "CUDA GPUs")]
 
 
+def test_a_group_without_listed_workloads_is_left_out(client: Client) -> None:
+    """Its hidden ones count where they're measured."""
+    secret = Workload(name="both", parameters={"N": 1700}, hidden=True)
+    factories.make_task_version(workloads=(secret, *WORKLOADS))
+    page = client.get("/tasks/scale/").content.decode()
+    assert page.count("<summary>For ") == 2
+    for name in ("CPUs", "CUDA GPUs"):
+        assert "listed, 1 more hidden" in page.split(f"For {name}")[1].split("</summary>")[0]
+
+
 def test_hidden_workloads_are_counted_for_each_kind_of_device(client: Client) -> None:
     """On the task's page and in the workbench, as a result on such a device counts them."""
     secret = [

@@ -123,6 +123,9 @@ def test_it_comes_back_whole_though_somebody_writes(tmp_path: Path, data: Path) 
     assert (data / "secret_key").read_text() == site_settings.SECRET_KEY
     assert (data / "secret_key").stat().st_mode & 0o777 == 0o600
     assert sorted(each.name for each in data.iterdir()) == ["secret_key", "up.lock"]
+    assert data.stat().st_mode & 0o777 == 0o700
+    if connection.vendor == "sqlite":
+        assert (tmp_path / "another.sqlite3").stat().st_mode & 0o777 == 0o600
 
 
 def test_only_replace_loses_what_is_there(tmp_path: Path) -> None:

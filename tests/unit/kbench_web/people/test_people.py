@@ -6,6 +6,7 @@ import re
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.test import Client
 
 from kbench_web.accounts.invitations import sign_up_mode
@@ -147,3 +148,10 @@ def test_who_may_sign_up_is_decided_there_and_an_invitation_shown_once(desk: Cli
     desk.post("/operate/people/sign-up/", {"mode": "closed"})
     assert sign_up_mode() is SignUpPolicy.Mode.CLOSED
     assert last_entry().details == {"accounts": "from Everybody to Nobody"}
+
+
+def test_an_admin_made_on_the_machine_is_in_the_log() -> None:
+    call_command("createsuperuser", "--noinput", username="first", email="a@example.org")
+    entry = AuditEntry.objects.get()
+    assert (entry.kind, entry.name, entry.actor) == ("account", "first", None)
+    assert entry.details["admin"] is True

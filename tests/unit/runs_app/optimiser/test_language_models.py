@@ -197,6 +197,18 @@ def test_tests_of_language_models_are_rationed(client: Client) -> None:
         assert LanguageModelCall.objects.count() == min(number + 1, 6)
 
 
+def test_the_end_of_a_test_brings_the_usage_up_to_date(client: Client) -> None:
+    client.force_login(make.make_admin())
+    row = model()
+    call(row, role="test")
+    part = client.get(row.get_absolute_url(), headers={"HX-Request": "true"}).content.decode()
+    assert 'hx-target="#usage"' in part
+    asked = {"HX-Request": "true", "HX-Target": "usage"}
+    page = client.get(row.get_absolute_url(), headers=asked).content.decode()
+    assert 'id="usage"' in page
+    assert 'hx-target="#usage"' not in page, "it would ask for ever"
+
+
 def renamed() -> LanguageModelForm:
     """The admin's form of the only one with nothing but the name changed."""
     model = LanguageModel.objects.get()
