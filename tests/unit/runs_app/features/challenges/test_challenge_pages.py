@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from gpu_runner.data.verdict import Verdict
-from runs_app.features.challenges.figures import Contender, entry_results
+from runs_app.features.challenges.figures import Contender, contenders, entry_results
 from runs_app.features.challenges.models import Challenge, Entry
 from runs_app.features.challenges.page import Winner, curves, winner
 from runs_app.features.challenges.selectors import evaluations_of
@@ -332,3 +332,17 @@ def test_equal_ones_tie_and_until_it_is_closed_nobody_has_won() -> None:
     found = answer(first, idle, closed=False)
     assert ("wins" in found.headline, found.kind) == (False, "")
     assert "50.0 %" in found.sentence
+
+
+def test_contenders_are_medians_over_repeats(challenge: Challenge, ada: User) -> None:
+    for solved in (0, 1, 2):  # a repeat that evaluated nothing does not count
+        repeat = entry_of(challenge, ada, setting="hot")
+        for task in ("scale", "scale2")[:solved]:
+            tried(repeat, task=task)
+    entry_of(challenge, ada, setting="cold")
+    found = contenders(entry_results(challenge, list(challenge.entries.all())))
+    assert [each.name for each in found] == ["evolver, hot", "evolver, cold"]
+    spread = found[0].spread("correct")
+    assert spread is not None
+    assert (spread.median, spread.low, spread.high, spread.repeats) == (0.75, 0.5, 1.0, 2)
+    assert found[0].spread("unlisted_speedup") is None

@@ -15,7 +15,7 @@ from kbench_web.accounts.names import delete_account
 from runs_app.core.errors import NotAllowed, QuotaExceeded, SubmissionError, WrongState
 from runs_app.core.hooks import place_changed
 from runs_app.core.work import lifecycle
-from runs_app.features.challenges.figures import contenders, entry_results, ranking_words
+from runs_app.features.challenges.figures import entry_results, ranking_words
 from runs_app.features.challenges.hooks import find_bearer
 from runs_app.features.challenges.models import Challenge, Entry
 from runs_app.features.challenges.page import curves
@@ -334,15 +334,6 @@ def test_a_challenge_is_ended_early_by_admins_and_its_maker(
         end_challenge(challenge=challenge, user=make.make_admin(), now=make.later(9))
 
 
-def test_fast_1_comes_once_all_baselines_are_known(challenge: Challenge, entry: Entry) -> None:
-    done = tried(entry)
-    (result,) = entry_results(challenge, [entry])
-    assert result.fast is not None
-    Evaluation.objects.filter(pk=done.pk).update(awaits_baselines=True)
-    (result,) = entry_results(challenge, [entry])
-    assert (result.speedup, result.fast, result.is_sure) == (1.5, None, False)
-
-
 def test_figures_say_what_is_kept_on_hidden_workloads(
     challenge: Challenge, entry: Entry, ada: User
 ) -> None:
@@ -366,6 +357,9 @@ def test_figures_say_what_is_kept_on_hidden_workloads(
     assert (result.fast, result.hidden_fast) == (1.0, 0.5)
     assert result.unlisted_speedup == result.score == pytest.approx(1.5)
     assert result.kept_speed == pytest.approx(1.0)
+    Evaluation.objects.filter(pk=right.pk).update(awaits_baselines=True)
+    (waits,) = entry_results(challenge, [entry])
+    assert (waits.fast, waits.is_sure) == (None, False)
 
 
 def test_a_result_that_is_our_fault_is_missing_until_an_admin_repeats_it(
@@ -384,20 +378,6 @@ def test_a_result_that_is_our_fault_is_missing_until_an_admin_repeats_it(
     end(again)
     (result,) = entry_results(challenge, [entry])
     assert (result.is_final, result.kept) == (True, 1)
-
-
-def test_contenders_are_medians_over_repeats(challenge: Challenge, ada: User) -> None:
-    for solved in (0, 1, 2):  # a repeat that evaluated nothing does not count
-        repeat = new_entry(challenge, ada, setting="hot")
-        for task in ("scale", "scale2")[:solved]:
-            tried(repeat, task=task)
-    new_entry(challenge, ada, setting="cold")
-    found = contenders(entry_results(challenge, list(challenge.entries.all())))
-    assert [each.name for each in found] == ["evolver, hot", "evolver, cold"]
-    spread = found[0].spread("correct")
-    assert spread is not None
-    assert (spread.median, spread.low, spread.high, spread.repeats) == (0.75, 0.5, 1.0, 2)
-    assert found[0].spread("unlisted_speedup") is None
 
 
 def test_the_token_is_known_by_its_text_alone(challenge: Challenge, ada: User) -> None:

@@ -80,7 +80,6 @@ class TestVerdicts:
         make.make_finished_evaluation(mode="ranked", user=ada)
         assert len(texts(ada)) == 4
 
-
     def test_a_speedup_over_eager_alone_is_told_as_provisional(self) -> None:
         ada = make.make_user()
         result = {"speedups": {"eager": 2.0, "best": 2.0}, "pending_baselines": ("compiled",)}
