@@ -334,15 +334,6 @@ def test_a_challenge_is_ended_early_by_admins_and_its_maker(
         end_challenge(challenge=challenge, user=make.make_admin(), now=make.later(9))
 
 
-def test_fast_1_comes_once_all_baselines_are_known(challenge: Challenge, entry: Entry) -> None:
-    done = tried(entry)
-    (result,) = entry_results(challenge, [entry])
-    assert result.fast is not None
-    Evaluation.objects.filter(pk=done.pk).update(awaits_baselines=True)
-    (result,) = entry_results(challenge, [entry])
-    assert (result.speedup, result.fast, result.is_sure) == (1.5, None, False)
-
-
 def test_figures_say_what_is_kept_on_hidden_workloads(
     challenge: Challenge, entry: Entry, ada: User
 ) -> None:
