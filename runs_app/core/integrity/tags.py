@@ -129,7 +129,7 @@ def rated(result: Evaluation | Place) -> SafeString:
         shown = format_html('{}<span class="sub hide-narrow">{}</span>', shown, interval)
     if result.score or value is None or getattr(result, "mode", Mode.RANKED) != Mode.RANKED:
         return shown
-    return format_html('{}<span class="sub">listed sizes only</span>', shown)
+    return format_html('{} <span class="sub">listed sizes only</span>', shown)
 
 
 @register.simple_tag
