@@ -77,6 +77,8 @@ def amount(value: float | None, unit: str = "") -> str:
     """A large number with a decimal prefix, such as 1.23 GFLOP; a dash for None."""
     if value is None:
         return "–"
+    if not unit and value < 1000 and value == int(value):
+        return f"{value:.0f}"
     number, prefix = scaled(value, _DECIMAL)
     return f"{number} {prefix}{unit}".rstrip()
 

@@ -137,7 +137,7 @@ def rated(result: Evaluation | Place) -> SafeString:
         return format_html('{}<span class="sub">vs {} only</span>', shown, names)
     if result.score or value is None or mode != Mode.RANKED:
         return shown
-    return format_html('{}<span class="sub">listed sizes only</span>', shown)
+    return format_html('{} <span class="sub">listed sizes only</span>', shown)
 
 
 @register.simple_tag

@@ -9,13 +9,14 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from gpu_runner.data import codec
+from runs_app.core.integrity.tags import rated
 from runs_app.core.messaging import queues
 from runs_app.models import Candidate, Run, RunEvent
 from runs_app.optimiser import page as run_page
 from runs_app.optimiser.evolve.feedback import Feedback, WorkloadTime
 from runs_app.optimiser.headline import headline
 from runs_app.optimiser.tags import clock
-from tasks_app.templatetags.display import seconds
+from tasks_app.templatetags.display import amount, seconds
 from tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -67,6 +68,15 @@ def test_long_times_are_written_one_way() -> None:
     for value, words in ((725.0, "12 min 05 s"), (15272.0, "4 h 14 min")):
         assert clock(value) == seconds(value) == words
     assert [clock(42.4), seconds(42.4), clock(None)] == ["42 s", "42.4 s", "–"]
+
+
+def test_counts_are_whole_and_notes_stand_apart_from_figures() -> None:
+    assert [amount(21), amount(999), amount(7500), amount(21, "FLOP")] == [
+        "21", "999", "7.50 k", "21.0 FLOP",
+    ]  # fmt: skip
+    listed = make.make_finished_evaluation(mode="ranked")
+    listed.score = listed.unlisted_speedup = None
+    assert '</span> <span class="sub">listed sizes only' in rated(listed)
 
 
 def test_only_who_may_extend_a_run_is_told_to(own: Client, ada: User) -> None:

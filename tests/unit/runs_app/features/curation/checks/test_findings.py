@@ -224,6 +224,22 @@ def test_what_cannot_be_tried_is_refused_by_field(ada: User) -> None:
         assert caught.value.field == field
 
 
+def test_the_choice_of_a_device_tells_all_that_waits(ada: User) -> None:
+    """Also what waits behind a check: the queue's page tells of it, too."""
+    make.make_runner(seen_at=timezone.now())
+    for number in range(3):
+        row = make.make_evaluation(source=f"// {number}\n")
+        background = {"queue_place": Urgency.BACKGROUND.place}
+        Evaluation.objects.filter(pk=row.pk).update(**background)
+    done = make.make_finished_evaluation(source="// done\n")
+    moments = {"created_at": timezone.now(), "queued_at": make.NOW, "started_at": make.NOW}
+    Evaluation.objects.filter(pk=done.pk).update(**moments)
+    page = signed_in(ada).get(draft_of(ada).get_absolute_url()).content.decode()
+    words = " ".join(page.split())
+    assert "3 waiting, none ahead of yours" in words
+    assert "median wait in the last day: under 1 s" in words
+
+
 def test_a_dry_run_is_seen_by_its_author_alone(ada: User) -> None:
     browser, other = signed_in(ada), signed_in(make.make_user())
     [evaluation] = tried(draft_of(ada), ada, mode="ranked")
