@@ -18,6 +18,7 @@ from runs_app.core.work.result_state import (
     Judged,
     baseline_words,
     is_sure,
+    is_whole,
     result_state,
     state_of_place,
 )
@@ -122,7 +123,9 @@ def rated(result: Evaluation | Place) -> SafeString:
         value, low, high = (
             (estimate.value, estimate.low, estimate.high) if estimate else 3 * (None,)
         )
-    over = "eager baseline" if state is EAGER_ONLY else "best baseline"
+    partial = isinstance(result, Evaluation) and not is_whole(result)
+    over = "baselines known so far" if partial else "best baseline"
+    over = "eager baseline" if state is EAGER_ONLY else over
     shown = speedup(value, low, high, spread=spread, over=over, sure=sure)
     if low is not None and high is not None:
         interval = between(low, high)

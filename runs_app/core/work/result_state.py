@@ -104,17 +104,23 @@ def result_state(evaluation: Evaluation) -> ResultState | None:
     return state_of_place(evaluation) if is_for_a_board else None
 
 
+def is_whole(evaluation: Evaluation) -> bool:
+    """Whether it is compared with every baseline: one that measures none may know only some."""
+    both = evaluation.speedup_eager and evaluation.speedup_compiled
+    return not evaluation.awaits_baselines and (evaluation.mode == Mode.RANKED or bool(both))
+
+
 def is_sure(evaluation: Evaluation) -> bool:
     """Whether its figures may have a color: nothing about them is provisional or in doubt."""
     state = result_state(evaluation)
-    return not evaluation.awaits_baselines and (state is None or state.is_sure)
+    return is_whole(evaluation) and (state is None or state.is_sure)
 
 
 def baseline_words(evaluation: Evaluation) -> str:
     """What its speedup compares with, as the end of a sentence."""
     if result_state(evaluation) is EAGER_ONLY:
         return "PyTorch eager"
-    return "the baselines known so far" if evaluation.awaits_baselines else "the best baseline"
+    return "the best baseline" if is_whole(evaluation) else "the baselines known so far"
 
 
 SURE = Q(awaits_baselines=False) & ~Q(audited=Audited.WAITING)
