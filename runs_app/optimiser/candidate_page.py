@@ -15,10 +15,11 @@ from django.db.models import F, Q
 
 from gpu_runner.data import codec
 from gpu_runner.data.verdict import Mode
-from runs_app.models import Candidate, LanguageModelCall, Result, Run
+from runs_app.models import Candidate, Evaluation, LanguageModelCall, Result, Run
 from runs_app.optimiser.disclosure import public_call
 from runs_app.optimiser.evolve.feedback import feedback_of
 from runs_app.optimiser.evolve.judging import truth
+from runs_app.optimiser.selectors.compared import Baseline, SearchSpeed
 from runs_app.optimiser.selectors.over_seed import OverSeed
 from tasks_app.disclosure import public_result
 from tasks_app.drawings import NOISE
@@ -41,7 +42,8 @@ class Vote:
 class CandidatePage:
     """A candidate of a run: where it comes from, what is said of it, and what it cost.
 
-    `before` and `after` are the numbers of its neighbours.
+    `search` is its time in the search, `evaluation` what compares it with all baselines, ranked if
+    possible. `before` and `after` are the numbers of its neighbours.
     """
 
     run: Run
@@ -49,6 +51,9 @@ class CandidatePage:
     feedback: Mapping[str, object]
     language: str
     over_seed: OverSeed | None
+    baseline: Baseline | None
+    search: SearchSpeed | None
+    evaluation: Evaluation | None
     parents: Sequence[Candidate]
     diff: Sequence[Line] | None
     times: WorkloadTimes
@@ -184,7 +189,7 @@ class WorkloadTime:
     high_ns: float
     over_seed: Over
     over_parent: Over
-    over_baseline: float | None  # the fastest baseline's time over this one
+    over_baseline: Over
     baseline_ns: float | None
     floor_fraction: float | None  # the physical limit over the time
 
@@ -204,15 +209,20 @@ class WorkloadTimes:
 
 
 def workload_times(
-    run: Run, candidate: Candidate, seed: Candidate | None, parent: Candidate | None
+    run: Run,
+    candidate: Candidate,
+    seed: Candidate | None,
+    parent: Candidate | None,
+    baseline: Baseline | None,
 ) -> WorkloadTimes:
     """Times of the evaluation behind the candidate's time, or of its stored feedback.
 
-    The seed's and the parent's are those of the same mode, where both were measured in one.
+    The seed's and the parent's are those of the same mode, where both were measured in one. The
+    baseline's are the run's.
     """
     told = _told(run, [each for each in (candidate, seed, parent) if each is not None])
     own = told[candidate.pk]
-    mode = _mode_of(candidate, own)
+    mode, known = _mode_of(candidate, own), _baselines(run, baseline)
     compared = {
         name: _compared(mode, own, told[each.pk])
         for name, each in (("seed", seed), ("parent", parent))
@@ -220,8 +230,15 @@ def workload_times(
     }
     return WorkloadTimes(
         of=_NAMES[mode] if mode else "",
-        notes=_other_time(candidate, own[mode]) + _other_modes(mode, compared),
-        rows=_rows(own, mode, {name: ratios for name, (_, ratios) in compared.items()}),
+        notes=_other_modes(mode, compared),
+        rows=tuple(
+            _row(
+                entry,
+                {name: ratios.get(entry["name"], Over()) for name, (_, ratios) in compared.items()},
+                known.get(entry["name"]) or entry.get("baseline_ns"),
+            )
+            for entry in own[mode].get("workloads", [])
+        ),
     )
 
 
@@ -284,25 +301,15 @@ def _over(other: Mapping[str, Any], own: Mapping[str, Any]) -> Over:
     )
 
 
-def _rows(
-    own: Told, mode: Mode | None, ratios: Mapping[str, Mapping[str, Over]]
-) -> tuple[WorkloadTime, ...]:
-    """An audit measures no baselines: those of the ranked evaluation before it are shown."""
-    ranked = own.get(Mode.RANKED, {}).get("workloads", [])
-    baselines = {entry["name"]: entry.get("baseline_ns") for entry in ranked}
-    return tuple(
-        _row(
-            entry,
-            ratios.get("seed", {}).get(entry["name"], Over()),
-            ratios.get("parent", {}).get(entry["name"], Over()),
-            entry.get("baseline_ns") or baselines.get(entry["name"]),
-        )
-        for entry in own[mode].get("workloads", [])
-    )
+def _baselines(run: Run, baseline: Baseline | None) -> dict[str, float | None]:
+    """Times of the run's baseline by workload: an evaluation of the search may lack some."""
+    row = Result.objects.filter(pk=baseline.evaluation).first() if baseline else None
+    told = feedback_of(public_result(row.data, run.task_version.hidden_names)) if row else None
+    return {each.name: each.baseline_ns for each in told.workloads} if told else {}
 
 
 def _row(
-    entry: Mapping[str, Any], over_seed: Over, over_parent: Over, baseline_ns: float | None
+    entry: Mapping[str, Any], over: Mapping[str, Over], baseline_ns: float | None
 ) -> WorkloadTime:
     time_ns, floor_ns = entry["time_ns"], entry.get("floor_ns")
     return WorkloadTime(
@@ -311,19 +318,16 @@ def _row(
         time_ns=time_ns,
         low_ns=entry["low_ns"],
         high_ns=entry["high_ns"],
-        over_seed=over_seed,
-        over_parent=over_parent,
-        over_baseline=baseline_ns / time_ns if baseline_ns else None,
+        over_seed=over.get("seed", Over()),
+        over_parent=over.get("parent", Over()),
+        over_baseline=_over(_exact(baseline_ns), entry) if baseline_ns else Over(),
         baseline_ns=baseline_ns,
         floor_fraction=floor_ns / time_ns if floor_ns else None,
     )
 
 
-def _other_time(candidate: Candidate, shown: Mapping[str, Any]) -> tuple[str, ...]:
-    told = shown.get("latency_ns")
-    if not told or not candidate.latency_ns or _is_same(told, candidate.latency_ns):
-        return ()
-    return ("The time above is from a different evaluation.",)
+def _exact(time_ns: float) -> Mapping[str, float]:
+    return {"time_ns": time_ns, "low_ns": time_ns, "high_ns": time_ns}
 
 
 def _other_modes(mode: Mode | None, compared: Mapping[str, Compared]) -> tuple[str, ...]:

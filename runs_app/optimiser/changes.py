@@ -16,6 +16,8 @@ from runs_app.optimiser.evolve.commands import Place
 from runs_app.optimiser.evolve.evaluations import LAST_MODES, RUN_ENDED, is_refusal, says_nothing
 from runs_app.optimiser.evolve.history import Candidate, CandidateState, History, Question
 from runs_app.optimiser.evolve.strategies.cudamaster import REPLACED
+from runs_app.optimiser.selectors.compared import baseline_of
+from runs_app.optimiser.selectors.confirmation import ELSEWHERE, submitted_elsewhere
 from runs_app.optimiser.selectors.runs import active_s
 from runs_app.optimiser.services.history import RunDetails, event_of, stored_questions
 from tasks_app.disclosure import public_value
@@ -31,7 +33,7 @@ _STATUS_AFTER = {
 }
 _OF_CANDIDATES = (
     *("number", "edit", "parents", "model", "title", "knobs", "techniques", "state", "reason"),
-    *("votes", "verdict", "latency_ns", "spread", "speedup", "floor_fraction", "bottleneck"),
+    *("votes", "verdict", "latency_ns", "spread", "floor_fraction", "bottleneck"),
 )
 _OF_CALLS = (
     *("number", "role", "model", "verifier", "about", "state"),
@@ -72,6 +74,7 @@ def change_of(run: Run, rows: Iterable[RunEvent], now: datetime) -> Change:
             "active_s": active_s(run, now),
             "searching": run.resumed_at is not None and run.searched_at is None,
             "best": run.best.number if run.best else None,
+            **(_baseline(run) if any("search_ns" in said for said in candidates.values()) else {}),
             **extension,
         },
         "candidates": [
@@ -79,7 +82,7 @@ def change_of(run: Run, rows: Iterable[RunEvent], now: datetime) -> Change:
             for row in shown.order_by("number")
         ],
         "calls": [_call(call, asked_at[number]) for number, call in questions.items()],
-        "lines": [line for row in telling if (line := _line(row, questions))],
+        "lines": [line for row in telling if (line := _line(run, row, questions))],
     }
     return _public(change, run)
 
@@ -97,7 +100,9 @@ class _Past:
     """A run as it was after some of its events."""
 
     def __init__(self, run: Run) -> None:
+        self._stored = run
         self._history = History(RunDetails(run))
+        self._baseline = _baseline(run)
         self._first_budget = run.config.get("budget", {})
         self._status, self._reason = Run.Status.RUNNING, ""
         self._active_s = 0.0
@@ -111,7 +116,7 @@ class _Past:
         if events.is_known(row.kind):
             self._history.apply(event_of(row.kind, row.payload))
         calls = self._history.questions
-        line = _line(row, calls)
+        line = _line(self._stored, row, calls)
         change: Change = {"seq": row.seq, "at": _ms(row.created_at), "candidates": [], "calls": []}
         change |= {"run": self._news("run", 0, self._run(row)), "lines": [line] if line else []}
         if (number := _candidate_of(row)) is not None:
@@ -151,6 +156,7 @@ class _Past:
             "active_s": self._active_s,
             "searching": searches,
             "best": best.number if best else None,
+            **self._baseline,
             "budget": codec.encode(budget) if budget else self._first_budget,
         }
 
@@ -174,6 +180,12 @@ def _candidate(
         "replaced": is_replaced,
         **more,
     }
+
+
+def _baseline(run: Run) -> dict[str, object]:
+    """The baseline of now, over which speedups are shown."""
+    baseline = baseline_of(run)
+    return {"baseline_ns": baseline.ns if baseline else None}
 
 
 def _more(row: StoredCandidate) -> dict[str, object]:
@@ -202,12 +214,13 @@ def _call_of(row: RunEvent) -> int | None:
 
 
 def _said(row: RunEvent) -> dict[str, object]:
-    """What an evaluation alone tells: its time in the search, or that its ranking was too noisy."""
+    """What an evaluation alone tells: its time in the search or ranked, or that it is too noisy."""
     if row.kind != "measured":
         return {}
     payload = row.payload
     if payload["mode"] == Mode.RANKED:
-        return {"noisy": says_nothing(payload["verdict"])}
+        ranked = {"ranked_ns": payload["latency_ns"]} if payload.get("latency_ns") else {}
+        return {"noisy": says_nothing(payload["verdict"]), **ranked}
     if payload["mode"] in LAST_MODES or payload["verdict"] != Verdict.CORRECT:
         return {}
     return {"search_ns": payload.get("latency_ns"), "search_spread": payload.get("spread")}
@@ -237,11 +250,13 @@ def _tells(row: RunEvent) -> bool:
             return kind in _WORDS or kind in ("failed", "paused", "chosen", "extended")
 
 
-def _line(row: RunEvent, calls: Mapping[int, Question]) -> dict[str, object] | None:
+def _line(run: Run, row: RunEvent, calls: Mapping[int, Question]) -> dict[str, object] | None:
     """An event in words; None if the rows already show it."""
     if not _tells(row):
         return None
     text, is_bad = _words(row.kind, row.payload, calls)
+    if row.kind == "entered" and submitted_elsewhere(run, row.payload["candidate"]):
+        text = f"Candidate {row.payload['candidate']} {ELSEWHERE}"
     line = {"at": _ms(row.created_at), "text": text, "bad": is_bad, "call": _call_of(row)}
     return line if text else None
 

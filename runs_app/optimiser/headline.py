@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
-from datetime import datetime
-from uuid import UUID
-
-from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.work.result_state import is_sure
-from runs_app.models import Evaluation, Run
+from runs_app.models import Run
+from runs_app.optimiser.selectors.compared import compared
 from runs_app.optimiser.selectors.over_seed import OverSeed, over_seeds
 from runs_app.submitting.pictures.comparison import standing
 from runs_app.submitting.summary import Summary, speed, unit_of
@@ -54,23 +49,6 @@ def _yet(run: Run) -> str:
 
 def _over_seed(over: OverSeed) -> str:
     known = f", {over.interval_words}" if over.interval else ""
+    known += ", so not different" if over.is_level else ""
     change = f"from {duration_text(over.seed.ns)} to {duration_text(over.own.ns)}"
     return f"{times(over.value)} the speed of the seed kernel in the search ({change}{known})"
-
-
-def compared(runs: Iterable[Run]) -> dict[UUID, Evaluation]:
-    """The newest evaluation with a speedup of each run's best, ranked if possible; one query."""
-    bests = [run.best for run in runs if run.best]
-    submissions = [pk for best in bests for pk in (best.submission_id, best.entry_id) if pk]
-    rows = Evaluation.objects.filter(
-        submission__in=submissions, verdict=Verdict.CORRECT.value, speedup_best__isnull=False
-    ).select_related("submission", "device")
-    found: dict[UUID | None, list[Evaluation]] = defaultdict(list)
-    for row in rows:
-        found[row.submission_id].append(row)
-    each = {best.run_id: found[best.submission_id] + found[best.entry_id] for best in bests}
-    return {run: max(rows, key=_standing) for run, rows in each.items() if rows}
-
-
-def _standing(evaluation: Evaluation) -> tuple[bool, datetime]:
-    return evaluation.mode == Mode.RANKED, evaluation.created_at

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.paginator import Page
 from django.urls import reverse
 
-from gpu_runner.data.verdict import Verdict
+from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.profile.diagnosis import ClassScore, class_scores
 from runs_app.core.work.result_state import (
     baseline_noun,
@@ -21,9 +21,9 @@ from runs_app.models import Candidate, Device, Evaluation, Run
 from runs_app.optimiser.evolve.judging import VERIFIERS, truth
 from runs_app.optimiser.evolve.strategies import STRATEGIES
 from runs_app.optimiser.evolve.strategies.contract import with_defaults
-from runs_app.optimiser.headline import compared
+from runs_app.optimiser.selectors.compared import Baseline, SearchSpeed, compared
 from runs_app.optimiser.selectors.confirmation import Confirmation
-from runs_app.optimiser.selectors.over_seed import over_seeds
+from runs_app.optimiser.selectors.over_seed import OverSeed, over_seeds
 from runs_app.optimiser.selectors.runs import budgets, spent_by
 from runs_app.optimiser.selectors.settings import parameter_label, parameters_of, text
 from runs_app.optimiser.services.history import config_now
@@ -45,7 +45,7 @@ class RunRow:
     """A run in a list: its best's speedup over the seed, and how it compares with baselines."""
 
     run: Run
-    over_seed: float | None
+    over_seed: OverSeed | None
     evaluation: Evaluation | None
 
     @property
@@ -53,7 +53,7 @@ class RunRow:
         """The best's speedup, and over what: the best baseline, or else the seed."""
         if self.evaluation and self.evaluation.rated:
             return self.evaluation.rated, baseline_words(self.evaluation)
-        return (self.over_seed, "the seed kernel") if self.over_seed else None
+        return (self.over_seed.value, "the seed kernel") if self.over_seed else None
 
     @property
     def is_sure(self) -> bool:
@@ -135,6 +135,21 @@ class RunHead:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CandidateRow:
+    """A candidate in the table: its time in the search, and its evaluation if it was ranked."""
+
+    candidate: Candidate
+    search: SearchSpeed | None
+    evaluation: Evaluation | None
+
+    @property
+    def ranked(self) -> Evaluation | None:
+        """The ranked result, which also counts unlisted sizes."""
+        is_ranked = self.evaluation and self.evaluation.mode == Mode.RANKED
+        return self.evaluation if is_ranked else None
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunPage:
     """The live page of a run, with its newest candidates as a table."""
 
@@ -143,6 +158,8 @@ class RunPage:
     config: Mapping[str, object]
     config_rows: list[tuple[str, str]]
     table: Page[Candidate]
+    rows: list[CandidateRow]
+    baseline: Baseline | None
     class_scores: list[ClassScore]
 
 
@@ -172,7 +189,7 @@ def run_rows(runs: Iterable[Run]) -> list[RunRow]:
     return [
         RunRow(
             run=run,
-            over_seed=gains[run.pk].value if run.pk in gains else None,
+            over_seed=gains.get(run.pk),
             evaluation=evaluations.get(run.pk),
         )
         for run in runs
@@ -209,38 +226,31 @@ def config_rows(run: Run) -> list[tuple[str, str]]:
     return [(label, value) for label, value in rows if value]
 
 
-def reference_lines(run: Run) -> dict[str, float]:
-    """Times of the baselines and of the physical limit in nanoseconds, where they are known.
-
-    The best candidate's own speedups tell them where they can: they are of this device and today.
-    """
-    problem = run.problem
-    lines = {_LINES.get(name, name): ns for name, ns in problem.get("baselines_ns", {}).items()}
-    if problem.get("floor_ns"):
-        lines["physical limit"] = problem["floor_ns"]
+def reference_lines(run: Run, baseline: Baseline | None) -> dict[str, float]:
+    """Times of the best known baseline and of the physical limit in nanoseconds."""
+    known = run.problem.get("baselines_ns", {})
+    lines = {_LINES.get(name, name): ns for name, ns in known.items()}
+    if baseline:
+        lines = {baseline.name: baseline.ns}
+    elif "best" in known:
+        lines = {_LINES["best"]: known["best"]}
     best = run.candidates.filter(verdict="CORRECT").order_by("latency_ns").first()
-    if best is None or best.latency_ns is None:
-        return lines
-    told = best.feedback or {}  # maybe of another evaluation than the time
-    time_ns = told.get("latency_ns") or best.latency_ns
-    speedups = told.get("speedups", {})
-    known = {_LINES[name]: time_ns * s for name, s in speedups.items() if name in _LINES}
-    if best.floor_fraction:
-        known["physical limit"] = best.latency_ns * best.floor_fraction
-    lines |= known
-    if {"eager", "compiled"} & lines.keys():
-        lines.pop("best baseline", None)  # it is one of the others
+    if best is not None and best.latency_ns and best.floor_fraction:
+        lines["physical limit"] = best.latency_ns * best.floor_fraction
+    elif run.problem.get("floor_ns"):
+        lines["physical limit"] = run.problem["floor_ns"]
     return lines
 
 
-def script_config(run: Run) -> dict[str, object]:
+def script_config(run: Run, baseline: Baseline | None) -> dict[str, object]:
     """What the page's script needs to begin."""
     return {
         "id": str(run.pk),
         "strategy": run.strategy,
         "startedAt": int(run.created_at.timestamp() * 1000),
         "budget": budget(run),
-        "lines": reference_lines(run),
+        "lines": reference_lines(run, baseline),
+        "baselineNs": baseline.ns if baseline else None,
         "truth": {name: {each: truth(name, each) for each in Verdict} for name in VERIFIERS},
         "urls": {
             "changes": reverse("run-changes", args=[run.pk]),

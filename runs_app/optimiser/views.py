@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from csp.decorators import csp_update
@@ -30,6 +30,12 @@ from runs_app.optimiser.changes import change_of, replayed
 from runs_app.optimiser.disclosure import public_call, public_candidate
 from runs_app.optimiser.evolve.strategies import STRATEGIES
 from runs_app.optimiser.headline import headline
+from runs_app.optimiser.selectors.compared import (
+    Baseline,
+    baseline_of,
+    compared_candidates,
+    search_speeds,
+)
 from runs_app.optimiser.selectors.confirmation import confirmation_of, entry_of_best
 from runs_app.optimiser.selectors.over_seed import over_seed_of
 from runs_app.optimiser.selectors.runs import (
@@ -237,15 +243,31 @@ def _run_response(
     table = Paginator(rows, _TABLE_ROWS).get_page(request.GET.get("page"))
     hidden = run.task_version.hidden_names
     table.object_list = [public_candidate(each, hidden) for each in table.object_list]
+    baseline = baseline_of(run)
     page = run_page.RunPage(
         run=run,
         head=_head(request, run, form),
-        config=run_page.script_config(run),
+        config=run_page.script_config(run, baseline),
         config_rows=run_page.config_rows(run),
         table=table,
+        rows=_rows(run, table.object_list, baseline),
+        baseline=baseline,
         class_scores=run_page.scores_of_classes(run),
     )
     return render(request, "runs_app/optimisation/run.html", vars(page), status=status)
+
+
+def _rows(
+    run: Run, candidates: Sequence[Candidate], baseline: Baseline | None
+) -> list[run_page.CandidateRow]:
+    speeds = search_speeds(run, candidates, baseline)
+    ranked = compared_candidates(candidates)
+    return [
+        run_page.CandidateRow(
+            candidate=each, search=speeds.get(each.number), evaluation=ranked.get(each.pk)
+        )
+        for each in candidates
+    ]
 
 
 def _head(request: HttpRequest, run: Run, form: BudgetForm) -> run_page.RunHead:
@@ -278,6 +300,7 @@ def _candidate_page(
     hidden = run.task_version.hidden_names
     calls = [public_call(call, hidden) for call in candidate_page.calls_about(run, candidate)]
     before, after = candidate_page.neighbours(run, candidate.number)
+    baseline = baseline_of(run)
     own_call = next((call for call in calls if call.pk == candidate.call_id), None)
     return candidate_page.CandidatePage(
         run=run,
@@ -285,9 +308,12 @@ def _candidate_page(
         feedback=candidate.feedback or {},
         language=run.problem.get("language", "cpp"),
         over_seed=over_seed_of(run, candidate),
+        baseline=baseline,
+        search=search_speeds(run, [candidate], baseline).get(candidate.number),
+        evaluation=compared_candidates([candidate]).get(candidate.pk),
         parents=parents,
         diff=diff(parent.source, candidate.source, Budget()).lines if parent else (),
-        times=workload_times(run, candidate, seed, parent),
+        times=workload_times(run, candidate, seed, parent, baseline),
         votes=candidate_page.votes(candidate),
         calls=calls,
         own_call=own_call,

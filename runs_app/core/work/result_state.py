@@ -104,21 +104,30 @@ def result_state(evaluation: Evaluation) -> ResultState | None:
     return state_of_place(evaluation) if is_for_a_board else None
 
 
-def is_sure(evaluation: Evaluation) -> bool:
-    """Whether its figures may have a color: nothing about them is provisional or in doubt.
+def is_whole(evaluation: Evaluation) -> bool:
+    """Whether it is compared with every baseline of its task that can be measured.
 
-    An audit's never may: the ranked result that it judges has the score.
+    An audit never is: the ranked result that it judges has the score. An imported result of a mode
+    that measures none may know only some.
     """
+    if evaluation.awaits_baselines or evaluation.mode == Mode.AUDIT:
+        return False
+    if evaluation.mode == Mode.RANKED or not evaluation.imported:
+        return True
+    return bool(evaluation.speedup_eager and evaluation.speedup_compiled)
+
+
+def is_sure(evaluation: Evaluation) -> bool:
+    """Whether its figures may have a color: nothing about them is provisional or in doubt."""
     state = result_state(evaluation)
-    is_whole = not evaluation.awaits_baselines and evaluation.mode != Mode.AUDIT
-    return is_whole and (state is None or state.is_sure)
+    return is_whole(evaluation) and (state is None or state.is_sure)
 
 
 def compared_with(evaluation: Evaluation) -> str:
     """The baseline of its speedup and score: "best" once all are known, else those known."""
     if not evaluation.speedup_best:
         return ""
-    if not evaluation.awaits_baselines and evaluation.mode != Mode.AUDIT:
+    if is_whole(evaluation):
         return "best"
     own = {"eager": evaluation.speedup_eager, "compiled": evaluation.speedup_compiled}
     return " and ".join(name for name, speedup in own.items() if speedup) or "best"
@@ -135,7 +144,7 @@ def baseline_words(evaluation: Evaluation) -> str:
     """What its speedup compares with, as the end of a sentence."""
     if result_state(evaluation) is EAGER_ONLY:
         return "PyTorch eager"
-    if not evaluation.awaits_baselines:
+    if is_whole(evaluation):
         return "the best baseline"
     names = compared_with(evaluation)
     return f"the baselines known so far{f' ({names})' if names not in ('', 'best') else ''}"

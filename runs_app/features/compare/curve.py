@@ -11,6 +11,7 @@ from typing import Any
 from gpu_runner.data.verdict import Verdict
 from runs_app.models import Run
 from runs_app.optimiser.evolve.evaluations import LAST_MODES
+from runs_app.optimiser.selectors.compared import SearchSpeed, baseline_of, search_speeds
 from runs_app.optimiser.verifiers.figures import layout
 
 AXES = {
@@ -20,8 +21,8 @@ AXES = {
 }
 VALUES = {
     "seed": "Speedup over the run's seed",
-    "baseline": "Speedup over the best baseline",
-    "time": "Time of the best kernel (µs)",
+    "baseline": "Speedup over the best baseline, listed sizes",
+    "time": "Time of the fastest kernel (µs)",
 }
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
@@ -38,8 +39,8 @@ class Point:
     usd: float
     active_s: float
     latency_ns: float
-    search_ns: float  # the time that is compared with the seed's, which is of the search, too
-    speedup: float | None  # against the best baseline
+    speedup: float | None  # over the best baseline on listed sizes, if all are known
+    spread: float | None  # half the 95 % interval of the speedup, over it
 
 
 @dataclass(kw_only=True)
@@ -74,23 +75,16 @@ class _Clock:
             self.finished, self.is_running = None, True
 
 
-@dataclass(frozen=True)
-class _Time:
-    latency_ns: float
-    search_ns: float
-    speedup: float | None
-
-
 def curve(run: Run) -> list[Point]:
     """The best so far: a point for each improvement, and one for the end if more came after it.
 
-    Evaluations are those that caps count, but for lost ones. Times are those of now: what was
-    ranked since has its ranked time, and what was refused since is on no curve.
+    Evaluations are those that caps count, but for lost ones. Times are the search's
+    own, which compare with each other; what was refused since is on no curve.
     """
     evaluations, usd, clock = 0, 0.0, _Clock()
     paid, now = deque(_payments(run)), _times(run)
     found: list[Point] = []
-    best: _Time | None = None
+    best: SearchSpeed | None = None
     rows = run.events.filter(kind__in=_TOLD).order_by("seq")
     for kind, payload, at in rows.values_list("kind", "payload", "created_at"):
         clock.apply(kind, payload, at)
@@ -99,13 +93,12 @@ def curve(run: Run) -> list[Point]:
         is_measured = kind == "measured" and _counts(payload)
         evaluations += kind == "tried" or is_measured
         time = _time(payload, now) if is_measured else None
-        if time is not None and (best is None or time.latency_ns < best.latency_ns):
+        if time is not None and (best is None or time.ns < best.ns):
             best = time
             found.append(_point(best, evaluations, usd, clock.seconds))
     if best is not None:
         usd += sum(cost for _, cost in paid)
-        told = now.get(run.best.number) if run.best else None
-        end = _point(told or best, evaluations, usd, clock.seconds)
+        end = _point(best, evaluations, usd, clock.seconds)
         found += [end] if end != found[-1] else []
     return found
 
@@ -115,23 +108,19 @@ def _counts(payload: dict[str, object]) -> bool:
     return payload["mode"] not in LAST_MODES and payload["verdict"] != Verdict.SYSTEM_ERROR
 
 
-def _time(payload: dict[str, Any], now: dict[int, _Time | None]) -> _Time | None:
-    """The candidate's time of now, or the event's where its row says nothing."""
-    told = _time_of(payload.get("latency_ns"), payload.get("speedup"))
+def _time(payload: dict[str, Any], now: dict[int, SearchSpeed | None]) -> SearchSpeed | None:
+    """The candidate's time in the search, or the event's where its row says nothing."""
+    ns, spread = payload.get("latency_ns"), payload.get("spread")
+    told = SearchSpeed(ns=ns, spread=spread, over_baseline=None, over_spread=None) if ns else None
     return now.get(payload["candidate"], told)
 
 
-def _time_of(
-    latency_ns: float | None, speedup: float | None, search_ns: float | None = None
-) -> _Time | None:
-    return _Time(latency_ns, search_ns or latency_ns, speedup) if latency_ns else None
-
-
-def _times(run: Run) -> dict[int, _Time | None]:
+def _times(run: Run) -> dict[int, SearchSpeed | None]:
     """Times by candidate, None for what is refused, of those that hardware has spoken of."""
-    columns = ("latency_ns", "speedup", "feedback__latency_ns")  # the feedback is of the search
-    rows = run.candidates.exclude(verdict="").values_list("number", *columns)
-    return {number: _time_of(*times) for number, *times in rows}
+    rows = list(run.candidates.exclude(verdict="").only("number", "run_id"))
+    baseline = baseline_of(run)
+    whole = baseline if baseline and baseline.is_whole else None
+    return {row.number: None for row in rows} | search_speeds(run, rows, whole)
 
 
 def _payments(run: Run) -> list[tuple[datetime, float]]:
@@ -140,14 +129,14 @@ def _payments(run: Run) -> list[tuple[datetime, float]]:
     return [(at, cost) for at, cost in rows.values_list("ended_at", "cost_usd") if at and cost]
 
 
-def _point(best: _Time, evaluations: int, usd: float, seconds: float) -> Point:
+def _point(best: SearchSpeed, evaluations: int, usd: float, seconds: float) -> Point:
     return Point(
         evaluations=evaluations,
         usd=usd,
         active_s=seconds,
-        latency_ns=best.latency_ns,
-        search_ns=best.search_ns,
-        speedup=best.speedup,
+        latency_ns=best.ns,
+        speedup=best.over_baseline,
+        spread=best.over_spread,
     )
 
 
@@ -192,4 +181,4 @@ def _y(point: Point, run: Run, y: str) -> float | None:
     if y == "time":
         return point.latency_ns / 1000
     seed = run.seed_latency_ns
-    return seed / point.search_ns if seed else None
+    return seed / point.latency_ns if seed else None

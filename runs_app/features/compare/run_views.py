@@ -26,17 +26,20 @@ from runs_app.features.compare.runs import (
 from runs_app.models import Run
 from runs_app.optimiser.page import strategy_title
 from runs_app.optimiser.selectors.runs import visible_runs
-from runs_app.optimiser.tags import clock
+from runs_app.optimiser.tags import UNRANKED, clock
 from runs_app.submitting.tags import verdict_words
 from tasks_app.numbers import change, percent, signed, times, usd
 from tasks_app.parameters import address, takes
 from tasks_app.people import Viewer
 from tasks_app.spreadsheet import FORMS, download
-from tasks_app.templatetags.display import UNPRICED, amount, duration, speedup
+from tasks_app.templatetags.display import UNPRICED, amount, duration
 
 _RUNS = Kind(name="run", one="run", many="runs", repeated=("all", "x", "y"), in_files=False)
 _OFFERED = 100
 _OVER_SEED = "Best speedup over the seed"
+_OVER_BASELINE = "Best speedup over the best baseline"
+_BEST_TIME = "Time of the best kernel"
+_OF_TWO_KINDS = (_OVER_BASELINE, _BEST_TIME)  # of a ranking, or of the search
 _DIFFERENCES = "Differences are relative to the pinned run."
 _SEEDS_DIFFER = (
     f"{_DIFFERENCES} These runs start from different seed kernels, so their speedups over the seed "
@@ -44,15 +47,15 @@ _SEEDS_DIFFER = (
 )
 _MEASURES: tuple[tuple[str, Callable[[float], str], Callable[[RunSummary], float | None]], ...] = (
     (_OVER_SEED, times, lambda s: s.speedup_seed),
-    ("Best speedup over the best baseline", speedup, lambda s: s.speedup_baseline),
-    ("Time of the best kernel", duration, lambda s: s.run.best_latency_ns),
+    (_OVER_BASELINE, times, lambda s: s.speedup_baseline),
+    (_BEST_TIME, duration, lambda s: s.run.best_latency_ns),
     ("Cost", usd, lambda s: s.run.usd),
     ("Tokens", amount, lambda s: s.run.tokens),
     ("Evaluations", intcomma, lambda s: s.run.evaluations),
     ("Time running", clock, lambda s: s.active_s),
     ("Candidates", intcomma, lambda s: s.run.candidates_made),
     ("Share of measured candidates that were correct", percent, lambda s: s.correct_share),
-    ("Share of proposals that were correct", percent, lambda s: s.valid_share),
+    ("Candidates that weren't measured", intcomma, lambda s: s.unmeasured),
 )
 
 
@@ -124,7 +127,19 @@ def _measured(
     none = UNPRICED if shown is usd else NONE
     words = [(none if value is None else shown(value), value, base) for value, base in pairs]
     unit = "points" if shown is percent else ""
-    return Row(label, tuple(Cell(text, _delta(value, base, unit)) for text, value, base in words))
+    notes = [_delta(value, base, unit) for _, value, base in words]
+    if label in _OF_TWO_KINDS:
+        pairs_of_kinds = zip(rows, notes, strict=True)
+        notes = [_of_kind(row, pinned, note) for row, note in pairs_of_kinds]
+    return Row(label, tuple(Cell(*cell) for cell in zip((w[0] for w in words), notes, strict=True)))
+
+
+def _of_kind(row: RunSummary, pinned: RunSummary | None, delta: str) -> str:
+    """What a figure of the best is of; figures of two kinds have no difference."""
+    if row.run.best is None:
+        return delta
+    delta = delta if pinned is not None and row.is_ranked == pinned.is_ranked else ""
+    return " · ".join(filter(None, ("" if row.is_ranked else UNRANKED, delta)))
 
 
 def _delta(value: float | None, base: float | None, unit: str) -> str:

@@ -12,13 +12,14 @@ from typing import Any
 from django.db.models import Case, CharField, Count, F, QuerySet, Value, When
 
 from gpu_runner.data.solution import whole
-from gpu_runner.data.verdict import Verdict
+from gpu_runner.data.verdict import Mode, Verdict
+from runs_app.core.work.result_state import is_whole
 from runs_app.features.compare.ablation import AblationRun
 from runs_app.features.compare.curve import Point, curve
-from runs_app.models import Candidate, LanguageModelCall, Run
+from runs_app.models import Candidate, Evaluation, LanguageModelCall, Run
 from runs_app.optimiser.evolve.commands import Edit
 from runs_app.optimiser.evolve.strategies.cudamaster import REPLACED
-from runs_app.optimiser.headline import compared
+from runs_app.optimiser.selectors.compared import compared
 from runs_app.optimiser.selectors.language_models import CODE_ROLES
 from runs_app.optimiser.selectors.over_seed import OverSeed, over_seeds
 from runs_app.optimiser.selectors.runs import active_s, extensions, visible_runs
@@ -42,8 +43,8 @@ class RunSummary:
 
     measured: candidates of which hardware has spoken; a lost evaluation says nothing. The seed
     isn't a candidate here: nobody wrote it in the run.
-    speedup_seed: the seed's time over the best one's, both of the search. speedup_baseline: as the
-    run's page leads with, the score where there is one. failures: candidates that
+    speedup_seed: the seed's time over the best one's, both of the search. evaluation: what the
+    run's page leads with. unmeasured: kernels that nothing has judged. failures: candidates that
     hardware refused by verdict, dropped and replaced ones, answers without a kernel, failed calls.
     """
 
@@ -51,11 +52,11 @@ class RunSummary:
     settings: Mapping[str, str]
     active_s: float
     speedup_seed: float | None
-    speedup_baseline: float | None
+    evaluation: Evaluation | None
     measured: int
     correct: int
+    unmeasured: int
     proposals: int
-    valid: int
     failures: Mapping[str, int]
     points: tuple[Point, ...] = ()
 
@@ -65,9 +66,15 @@ class RunSummary:
         return self.correct / self.measured if self.measured else None
 
     @property
-    def valid_share(self) -> float | None:
-        """Correct candidates over proposals of language models."""
-        return self.valid / self.proposals if self.proposals else None
+    def is_ranked(self) -> bool:
+        """Whether its best was ranked; else its figures are of the search, on listed sizes."""
+        return self.evaluation is not None and self.evaluation.mode == Mode.RANKED
+
+    @property
+    def speedup_baseline(self) -> float | None:
+        """The best's score where there is one, over all baselines."""
+        known = self.evaluation
+        return known.rated if known and is_whole(known) else None
 
     @property
     def improved(self) -> bool:
@@ -90,26 +97,22 @@ def summaries(runs: QuerySet[Run], now: datetime, *, points: bool = False) -> li
                 run, settings, candidates.get(run.pk, []), calls.get(run.pk, []), now, points=points
             ),
             speedup_seed=_speedup_seed(run, gains.get(run.pk)),
-            speedup_baseline=evaluations[run.pk].rated if run.pk in evaluations else None,
+            evaluation=evaluations.get(run.pk),
         )
         for run, settings in zip(rows, settings_of(rows), strict=True)
     ]
 
 
-def _candidate_counts(runs: Iterable[Run]) -> dict[object, list[tuple[str, str, int, int]]]:
-    """For each run: fate, verdict, how many there are, how many a language model wrote.
-
-    Its seed isn't one of them.
-    """
+def _candidate_counts(runs: Iterable[Run]) -> dict[object, list[tuple[str, str, int]]]:
+    """For each run: fate, verdict, and how many there are; its seed isn't one of them."""
     replaced = When(state=Candidate.State.DROPPED, reason__startswith=REPLACED, then=Value(_FIXED))
     fate = Case(replaced, default=F("state"), output_field=CharField())
     rows = Candidate.objects.filter(run__in=runs).exclude(edit=Edit.SEED).order_by()
     rows = rows.annotate(fate=fate)
-    found: dict[object, list[tuple[str, str, int, int]]] = {}
+    found: dict[object, list[tuple[str, str, int]]] = {}
     counted = rows.values_list("run_id", "fate", "verdict")
-    written = Count("call")  # those with one
-    for run_id, fate_of, verdict, count, by_model in counted.annotate(Count("pk"), written):
-        found.setdefault(run_id, []).append((fate_of, verdict, count, by_model))
+    for run_id, fate_of, verdict, count in counted.annotate(Count("pk")):
+        found.setdefault(run_id, []).append((fate_of, verdict, count))
     return found
 
 
@@ -128,24 +131,24 @@ def _call_counts(runs: Iterable[Run]) -> dict[object, list[tuple[str, bool, int]
 def _summary(
     run: Run,
     settings: Mapping[str, str],
-    candidates: list[tuple[str, str, int, int]],
+    candidates: list[tuple[str, str, int]],
     calls: list[tuple[str, bool, int]],
     now: datetime,
     *,
     points: bool,
 ) -> RunSummary:
     failures: Counter[str] = Counter()
-    measured = correct = valid = 0
-    for fate, verdict, count, written in candidates:
+    measured = correct = unmeasured = 0
+    for fate, verdict, count in candidates:
         if fate in _UNMEASURED:
             failures[_UNMEASURED[fate]] += count
-        elif verdict:
-            measured += count if verdict != Verdict.SYSTEM_ERROR else 0
-            if verdict == Verdict.CORRECT:
-                correct += count
-                valid += written
-            else:
-                failures[verdict] += count
+        elif verdict in ("", Verdict.SYSTEM_ERROR):
+            unmeasured += count
+        else:
+            measured += count
+            correct += count if verdict == Verdict.CORRECT else 0
+        if verdict and verdict != Verdict.CORRECT:
+            failures[verdict] += count
     for status, usable, count in calls:
         if status in (_CALLS.FAILED, _CALLS.INTERRUPTED):
             failures["call failed"] += count
@@ -157,11 +160,11 @@ def _summary(
         settings=settings,
         active_s=active_s(run, now),
         speedup_seed=None,
-        speedup_baseline=None,
+        evaluation=None,
         measured=measured,
         correct=correct,
+        unmeasured=unmeasured,
         proposals=sum(count for status, _, count in calls if status in ended),
-        valid=valid,
         failures=failures,
         points=tuple(curve(run)) if points else (),
     )

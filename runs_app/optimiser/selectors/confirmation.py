@@ -16,6 +16,9 @@ from tasks_app.disclosure import public_text
 _LAST = sorted(mode.value for mode in LAST_MODES)
 
 
+ELSEWHERE = "was submitted on the site it came from; its result wasn't imported"
+
+
 class ConfirmationState(StrEnum):
     """How far a run's best is proven."""
 
@@ -72,9 +75,21 @@ def confirmation_of(run: Run) -> Confirmation:
     state, words = _state(run, life, rankings)
     if run.is_over and not run.has_own_best:
         words = _without_own_best(run)
+    elif run.best and submitted_elsewhere(run, run.best.number):
+        words = f"{words} It {ELSEWHERE}."
+    elif run.best and run.best.entry_id:
+        pass  # its submission's state says all
     elif state in (ConfirmationState.RANKED, ConfirmationState.AUDITED) and (doubt := _doubt(run)):
         words = f"{words} It raised a suspicion; an admin will decide once you submit it: {doubt}."
     return Confirmation(state=state, words=words, rankings=rankings)
+
+
+def submitted_elsewhere(run: Run, number: int) -> bool:
+    """Whether a candidate of an imported run was submitted, but its result isn't here."""
+    if not run.device.imported_from:
+        return False
+    was_submitted = run.events.filter(kind="entered", payload__candidate=number).exists()
+    return was_submitted and run.candidates.filter(number=number, entry=None).exists()
 
 
 def entry_of_best(run: Run) -> Evaluation | None:

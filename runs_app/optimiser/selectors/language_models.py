@@ -34,7 +34,8 @@ class Usage:
 
     improvement: geometric mean of the parent's time over the candidate's, of correct candidates
     with a correct parent; above 1 they became faster. latency_s: mean of answered calls.
-    Proposals, valid ones and the improvement leave contaminated tasks out.
+    Proposals, valid ones and the improvement leave contaminated tasks out. A kernel that was never
+    measured, for want of budget for instance, is neither valid nor invalid.
     """
 
     calls: int = 0
@@ -43,8 +44,9 @@ class Usage:
     tokens: int = 0  # of prompts and answers
     usd: float | None = 0.0  # None: a price is unknown
     latency_s: float | None = None
-    proposals: int = 0  # ended calls that asked for a kernel
+    proposals: int = 0  # kernels that hardware or the compiler judged
     valid: int = 0  # of these, those whose kernel was correct
+    unmeasured: int = 0  # kernels that nothing judged
     improvement: float | None = None
     improvements: int = 0  # candidates behind `improvement`
     roles: dict[str, int] = field(default_factory=dict)  # calls by role
@@ -119,13 +121,12 @@ def _count_calls(found: dict[int, Usage], calls: QuerySet[LanguageModelCall]) ->
         calls=Count("pk"),
         answered=Count("pk", filter=answered),
         failed=Count("pk", filter=failed),
-        ended=Count("pk", filter=(answered | failed) & _COUNTS),
         tokens=Sum(F("tokens_in") + F("tokens_out")),
         usd=known_sum("cost_usd"),
         took=Avg(took, filter=answered),
     )
     waits: dict[int, list[tuple[float, int]]] = defaultdict(list)  # mean, of so many answers
-    for pk, role, count, good, bad, ended, tokens, usd, mean in counted:
+    for pk, role, count, good, bad, tokens, usd, mean in counted:
         usage = found[pk]
         usage.calls += count
         usage.answered += good
@@ -133,7 +134,6 @@ def _count_calls(found: dict[int, Usage], calls: QuerySet[LanguageModelCall]) ->
         usage.tokens += tokens
         usage.usd = None if usage.usd is None or usd is None else usage.usd + usd
         usage.roles[role] = count
-        usage.proposals += ended if role in CODE_ROLES else 0
         if mean is not None:
             waits[pk].append((mean.total_seconds(), good))
     for pk, parts in waits.items():
@@ -143,12 +143,15 @@ def _count_calls(found: dict[int, Usage], calls: QuerySet[LanguageModelCall]) ->
 
 def _count_proposals(found: dict[int, Usage], user: Viewer) -> None:
     runs = visible_runs(user).order_by().values("pk")
-    rows = Candidate.objects.filter(_COUNTS, run__in=runs, verdict=Verdict.CORRECT)
-    rows = rows.order_by("-pk")
-    written = rows.filter(call__isnull=False, call__language_model__in=found)
-    counted = written.order_by().values_list("call__language_model_id")
-    for pk, count in counted.annotate(count=Count("pk")):
-        found[pk].valid = count
+    every = Candidate.objects.filter(_COUNTS, run__in=runs).order_by("-pk")
+    by_model = every.filter(call__isnull=False, call__language_model__in=found)
+    counted = by_model.order_by().values_list("call__language_model_id", "verdict")
+    for pk, verdict, count in counted.annotate(count=Count("pk")):
+        is_judged = verdict not in ("", Verdict.SYSTEM_ERROR)
+        found[pk].proposals += count if is_judged else 0
+        found[pk].unmeasured += 0 if is_judged else count
+        found[pk].valid += count if verdict == Verdict.CORRECT else 0
+    rows, written = (each.filter(verdict=Verdict.CORRECT) for each in (every, by_model))
     newest = written.values_list("call__language_model_id", "run_id", "parents", "latency_ns")
     chosen = [row for row in newest[:MOST_CANDIDATES] if row[2] and row[3]]
     parents = rows.filter(run_id__in={row[1] for row in chosen})

@@ -56,6 +56,11 @@ class OverSeed:
         return self.interval[1] if self.interval else None
 
     @property
+    def is_level(self) -> bool:
+        """Whether the interval holds 1, so that neither is known to be faster."""
+        return self.interval is not None and self.interval[0] <= 1 <= self.interval[1]
+
+    @property
     def interval_words(self) -> str:
         """The interval in words; empty without one."""
         return between(*self.interval) if self.interval else ""

@@ -1,6 +1,6 @@
 // The best time so far over a dot for each candidate.
 import { loadPlotly, whenSeen } from "../charts.js";
-import { candidate, kindOf, seedOf } from "./state.js";
+import { candidate, kindOf, rankedNs, searchNs, seedOf } from "./state.js";
 import { duration, outcome } from "./format.js";
 
 const MOST_DOTS = 600; // of the correct ones
@@ -20,22 +20,21 @@ function thin(rows, most) {
   const size = Math.ceil((rows.length * 2) / most);
   for (let from = 0; from < rows.length; from += size) {
     const bucket = rows.slice(from, from + size);
-    const low = bucket.reduce((a, b) => ((b.latency_ns || 0) < (a.latency_ns || 0) ? b : a));
-    const high = bucket.reduce((a, b) => ((b.latency_ns || 0) > (a.latency_ns || 0) ? b : a));
+    const low = bucket.reduce((a, b) => ((searchNs(b) || 0) < (searchNs(a) || 0) ? b : a));
+    const high = bucket.reduce((a, b) => ((searchNs(b) || 0) > (searchNs(a) || 0) ? b : a));
     kept.push(...(low === high ? [low] : low.number < high.number ? [low, high] : [high, low]));
   }
   return kept;
 }
 
-// Horizontal lines: [name, ns]. Any measured candidate tells what was unknown at the start.
+// Horizontal lines: [name, ns]. What was measured since tells what was unknown at the start.
 export function lines(state, known) {
   const found = { ...known };
-  found["seed kernel"] = seedOf(state)?.latency_ns;
-  const sample = state.candidates.find((row) => row?.latency_ns && (row.speedup || row.floor_fraction));
-  if (sample) {
-    if (!found.eager && !found.compiled && !found["best baseline"] && sample.speedup) found["best baseline"] = sample.latency_ns * sample.speedup;
-    if (!found["physical limit"] && sample.floor_fraction) found["physical limit"] = sample.latency_ns * sample.floor_fraction;
-  }
+  const seed = seedOf(state);
+  found["seed kernel"] = seed && searchNs(seed);
+  if (!found["best baseline"] && state.baseline_ns) found["best baseline"] = state.baseline_ns;
+  const sample = state.candidates.find((row) => row?.latency_ns && row.floor_fraction);
+  if (sample && !found["physical limit"]) found["physical limit"] = sample.latency_ns * sample.floor_fraction;
   return Object.entries(found).filter(([, value]) => value > 0);
 }
 
@@ -67,22 +66,33 @@ function dots(state, x, colours) {
     const rows = thin(all, good ? MOST_DOTS : MOST_FAILURES);
     made.push({
       type: "scatter", mode: "markers", name: good ? "correct" : WORDS[kind], showlegend: false,
-      x: rows.map(x), y: good ? rows.map((row) => row.latency_ns) : rows.map(() => 0), yaxis: good ? "y" : "y2",
+      x: rows.map(x), y: good ? rows.map(searchNs) : rows.map(() => 0), yaxis: good ? "y" : "y2",
       customdata: rows.map((row) => row.number), hoverinfo: "text",
-      text: rows.map((row) => `#${row.number} ${outcome(row)[2]}${row.latency_ns ? ` · ${duration(row.latency_ns)}` : ""}${row.title ? `<br>${row.title.replaceAll("<", "&lt;")}` : ""}`),
+      text: rows.map((row) => `#${row.number} ${outcome(row)[2]}${row.latency_ns ? ` · ${duration(searchNs(row))}` : ""}${row.title ? `<br>${row.title.replaceAll("<", "&lt;")}` : ""}`),
       marker: good ? { size: 6, color: colours.accent, opacity: 0.55 } : { size: 7, symbol: SYMBOLS[kind], color: kind === "dropped" ? colours.ink3 : colours.bad, line: { width: 1.4, color: kind === "dropped" ? colours.ink3 : colours.bad } },
     });
   }
   return made;
 }
 
+// Ranked times are of another plan, so the line does not go through them.
+function rankedDots(state, x, colours) {
+  const rows = state.candidates.filter((row) => row && kindOf(row) === "correct" && rankedNs(row));
+  return {
+    type: "scatter", mode: "markers", name: "ranked", showlegend: false, hoverinfo: "text",
+    x: rows.map(x), y: rows.map(rankedNs), customdata: rows.map((row) => row.number),
+    text: rows.map((row) => `#${row.number} ranked · ${duration(rankedNs(row))}`),
+    marker: { size: 8, symbol: "diamond-open", color: colours.ink2, line: { width: 1.4, color: colours.ink2 } },
+  };
+}
+
 // Candidates may be measured in another order than they were written.
 function stepLine(state, x, axis, colours) {
   const timed = state.candidates.filter((row) => row && kindOf(row) === "correct" && row.latency_ns && !row.noisy);
   const rows = [];
-  for (const row of timed.sort((a, b) => x(a) - x(b))) if (!rows.length || row.latency_ns < rows.at(-1).latency_ns) rows.push(row);
+  for (const row of timed.sort((a, b) => x(a) - x(b))) if (!rows.length || searchNs(row) < searchNs(rows.at(-1))) rows.push(row);
   const xs = rows.map(x);
-  const ys = rows.map((row) => row.latency_ns);
+  const ys = rows.map(searchNs);
   if (rows.length) {
     xs.push(axis === "time" ? (state.at - state.startedAt) / 1000 : state.candidates.length);
     ys.push(ys.at(-1));
@@ -107,7 +117,7 @@ function tickValues(range, best) {
 }
 
 function axisOfTimes(state, horizontals) {
-  const values = [...state.candidates.filter((row) => row?.latency_ns).map((row) => row.latency_ns), ...horizontals.map(([, value]) => value)];
+  const values = [...state.candidates.filter((row) => row?.latency_ns).flatMap((row) => [searchNs(row), rankedNs(row) || searchNs(row)]), ...horizontals.map(([, value]) => value)];
   if (!values.length) return { range: [3, 6], tickvals: [1e3, 1e4, 1e5, 1e6] };
   let low = Infinity;
   let high = 0;
@@ -117,7 +127,7 @@ function axisOfTimes(state, horizontals) {
   }
   const room = Math.max(0.03, Math.log10(high / low) * 0.08);
   const range = [Math.log10(low) - room, Math.log10(high) + room];
-  return { range, tickvals: tickValues(range, state.best === null ? 0 : candidate(state, state.best).latency_ns) };
+  return { range, tickvals: tickValues(range, state.best === null ? 0 : searchNs(candidate(state, state.best))) };
 }
 
 // Names of neighbouring lines stand apart.
@@ -139,7 +149,7 @@ const wholes = (axis, state) => (axis === "time" ? {} : { tickformat: ",d", ...(
 
 // A line that is far from all times would leave them little room; the figures beside the chart name it, too.
 function near(horizontals, state) {
-  const times = state.candidates.filter((row) => row?.latency_ns).map((row) => row.latency_ns);
+  const times = state.candidates.filter((row) => row?.latency_ns).map(searchNs);
   if (!times.length) return horizontals;
   const [low, high] = [Math.min(...times) / FAR, Math.max(...times) * FAR];
   return horizontals.filter(([, value]) => value >= low && value <= high);
@@ -153,7 +163,7 @@ export function figure(state, known, axis, colours, narrow) {
   const places = labelPlaces(horizontals, y.range);
   const dashes = { "seed kernel": "dash", "physical limit": "dot" };
   return {
-    data: [...dots(state, x, colours), stepLine(state, x, axis, colours)],
+    data: [...dots(state, x, colours), rankedDots(state, x, colours), stepLine(state, x, axis, colours)],
     layout: {
       height: 340, margin: { l: 66, r: 12, t: 12, b: 44 }, hovermode: "closest", showlegend: false,
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
@@ -211,5 +221,7 @@ export class BestChart {
 
 export function bestWords(state) {
   const best = state.best === null ? null : candidate(state, state.best);
-  return best ? `best: candidate ${best.number} with ${duration(best.latency_ns)}` : "no correct candidate yet";
+  if (!best) return "no correct candidate yet";
+  const ranked = rankedNs(best) ? `; ranked (◇): ${duration(rankedNs(best))}` : "";
+  return `best: candidate ${best.number} with ${duration(searchNs(best))} in the search${ranked}`;
 }

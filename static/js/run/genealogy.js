@@ -1,6 +1,6 @@
 // The genealogy on a canvas: a mark for each candidate, a line to each parent. It draws only what
 // is in view.
-import { candidate, isOver, kindOf, searchNs } from "./state.js";
+import { candidate, isOver, kindOf, searchNs, speedupOf } from "./state.js";
 import { step } from "./colours.js";
 import { duration, outcome, ratio } from "./format.js";
 
@@ -123,7 +123,7 @@ export class Genealogy {
     pen.beginPath();
     if (kind === "correct") {
       pen.arc(x, y, RADIUS, 0, 7);
-      pen.fillStyle = this.colours.scale[step(this.speedup(row), row.spread)];
+      pen.fillStyle = this.colours.scale[step(speedupOf(row, this.reference), row.spread)];
       pen.fill();
       pen.strokeStyle = row.best ? this.colours.ink : this.colours.ink3;
       pen.lineWidth = row.best ? 2 : 0.8;
@@ -153,16 +153,12 @@ export class Genealogy {
     pen.stroke();
   }
 
-  speedup(row) {
-    return this.reference === "baseline" ? row.speedup : this.reference / searchNs(row);
-  }
-
   choose(number) {
     this.chosen = number;
     const row = number && candidate(this.state, number);
     if (!row) return;
     const parents = row.parents.length ? ` from ${row.parents.map((each) => `#${each}`).join(" and ")}` : "";
-    const time = row.latency_ns ? ` · ${duration(row.latency_ns)} · ${ratio(this.speedup(row))}` : "";
+    const time = row.latency_ns ? ` · ${duration(searchNs(row))} · ${ratio(speedupOf(row, this.reference))}` : "";
     this.words.textContent = `#${number}${parents} · ${outcome(row, isOver(this.state))[2].toLowerCase()}${time}${row.title ? ` · ${row.title}` : ""}`;
     const node = this.layout.nodes[number];
     if (node.x < this.frame.scrollLeft + 20 || node.x > this.frame.scrollLeft + this.frame.clientWidth - 20) this.frame.scrollLeft = node.x - this.frame.clientWidth / 2;

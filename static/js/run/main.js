@@ -35,17 +35,17 @@ const replay = new Replay(byId("replay"), config, state, () => soon());
 
 const shown = () => replay.state || state;
 
-// What speedups are over: the seed kernel's time, or the best baseline where there is no seed.
+// The time that speedups are over: the seed kernel's, or the best baseline's where there is no seed.
 function reference(view) {
   const seed = seedOf(view);
   const overSeed = seed?.latency_ns && byId("over").value !== "baseline";
-  return overSeed ? searchNs(seed) : "baseline";
+  return overSeed ? searchNs(seed) : view.baseline_ns;
 }
 
 // Speedups are over the baseline as long as the seed kernel has no time.
-function scaleWords(view, over) {
+function scaleWords(view) {
   if (byId("over").value === "baseline") return "speedup over the best baseline";
-  const timed = over === "baseline" && view.best !== null;
+  const timed = !seedOf(view)?.latency_ns && view.best !== null;
   return timed ? "speedup over the best baseline: the seed kernel has no time" : "speedup over the seed kernel";
 }
 
@@ -69,7 +69,7 @@ async function draw() {
   stream.update(view, over);
   genealogy.draw(view, colours, over);
   byId("best-words").textContent = bestWords(view);
-  byId("scale-words").textContent = scaleWords(view, over);
+  byId("scale-words").textContent = scaleWords(view);
   byId("feed-state").hidden = isOver(state);
   cost = performance.now() - from;
   if (chart.isDue()) await chart.draw(view, byId("axis").value, colours);

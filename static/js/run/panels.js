@@ -1,5 +1,5 @@
 // The panels beside the charts: meters, outcomes, language models, verifiers, islands, calls, log.
-import { activeMs, candidate, held, kindOf, modelsOf, outcomesOf, searchNs, seedOf, spent, verifiersOf, waiting } from "./state.js";
+import { activeMs, candidate, held, kindOf, modelsOf, outcomesOf, rankedNs, searchNs, seedOf, speedupOf, spent, verifiersOf, waiting } from "./state.js";
 import { VERDICTS, clock, cost, duration, element, percent, period, ratio, usd, whole } from "./format.js";
 import { step } from "./colours.js";
 
@@ -59,7 +59,7 @@ export function figures(state) {
   const measured = [...ends].reduce((sum, [name, each]) => sum + (UNMEASURED.includes(name) ? 0 : each), 0);
   const say = (name, text) => { document.querySelector(`[data-figure="${name}"]`).textContent = text; };
   say("best", best ? duration(best.latency_ns) : "–");
-  say("best-sub", best ? `candidate ${best.number}, when last timed` : "no correct candidate yet");
+  say("best-sub", best ? `candidate ${best.number}, ${rankedNs(best) ? "ranked, best by score" : "in the search"}` : "no correct candidate yet");
   const seed = seedOf(state);
   say("floor", best?.floor_fraction ? percent(best.floor_fraction) : "–");
   say("floor-sub", best && !best.floor_fraction ? "no known physical limit for this device" : "");
@@ -107,7 +107,7 @@ export function verifiers(state) {
 }
 
 function bestOf(rows) {
-  return rows.reduce((best, row) => (row.latency_ns && (!best || row.latency_ns < best.latency_ns) ? row : best), null);
+  return rows.reduce((best, row) => (row.latency_ns && (!best || searchNs(row) < searchNs(best)) ? row : best), null);
 }
 
 // The technique by which the archive files a candidate: the most telling one.
@@ -130,8 +130,7 @@ export function islands(state, strategy, reference, open) {
   document.querySelector("#islands .island-rows").replaceChildren(...names.map((name) => {
     const own = rows.filter((row) => row.island === name);
     const best = bestOf(own);
-    const speedup = best && (reference === "baseline" ? best.speedup : reference / searchNs(best));
-    return rowOf(`Island ${name}`, [cell(whole(own.length), true), cell(whole(own.filter((row) => row.latency_ns).length), true), cell(duration(best?.latency_ns), true), cell(ratio(speedup), true)]);
+    return rowOf(`Island ${name}`, [cell(whole(own.length), true), cell(whole(own.filter((row) => row.latency_ns).length), true), cell(duration(best && searchNs(best)), true), cell(ratio(speedupOf(best, reference)), true)]);
   }));
   grid(rows.filter((row) => chosen.value === "all" || String(row.island) === chosen.value), techniques, reference, open);
 }
@@ -149,7 +148,7 @@ function grid(rows, techniques, reference, open) {
     const best = bestOf(correct.filter((row) => technique(row) === name && (row.bottleneck || "unknown") === bottleneck));
     const made = cell("", true);
     if (!best) return made;
-    const speedup = reference === "baseline" ? best.speedup : reference / searchNs(best);
+    const speedup = speedupOf(best, reference);
     const button = element("button", `grid-cell scale-${step(speedup, best.spread)}`, `${ratio(speedup)} #${best.number}`);
     button.type = "button";
     button.addEventListener("click", () => open(best.number));

@@ -13,7 +13,7 @@ export function emptyState(config) {
   return {
     seq: 0, at: 0, startedAt: config.startedAt,
     status: "RUNNING", reason: "", evaluations: 0, active_s: 0, searching: false, heardAt: 0, best: null,
-    budget: config.budget, truth: config.truth,
+    budget: config.budget, truth: config.truth, baseline_ns: config.baselineNs,
     candidates: [], calls: new Map(), lines: [],
   };
 }
@@ -44,8 +44,10 @@ export function candidate(state, number) {
 
 export const seedOf = (state) => state.candidates.find((row) => row?.edit === "seed");
 
-// Times of the search alone are compared with the seed's: nobody ranks a seed.
+// Times of the search compare with each other; a ranked one is of another plan, and is shown as such.
 export const searchNs = (row) => row.search_ns || row.latency_ns;
+export const rankedNs = (row) => row.ranked_ns || null;
+export const speedupOf = (row, referenceNs) => (referenceNs && row?.latency_ns ? referenceNs / searchNs(row) : null);
 
 export const waiting = (state) => [...state.calls.values()].filter((call) => call.state === "waiting");
 const sum = (rows, name) => rows.reduce((total, row) => total + row[name], 0);
@@ -102,7 +104,7 @@ export function modelsOf(state) {
     model.candidates += 1;
     if (!row.latency_ns) continue;
     model.correct += 1;
-    model.best = Math.min(model.best, row.latency_ns);
+    model.best = Math.min(model.best, searchNs(row));
   }
   return models;
 }

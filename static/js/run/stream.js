@@ -1,5 +1,5 @@
 // The candidates, newest first, as a list of which only the rows in view exist.
-import { candidate, isOver, kindOf, searchNs } from "./state.js";
+import { candidate, isOver, kindOf, rankedNs, searchNs, speedupOf } from "./state.js";
 import { duration, element, outcome, ratio } from "./format.js";
 
 const ROW = 48; // pixels; the style sheet says the same
@@ -103,23 +103,19 @@ export class Stream {
     mark.setAttribute("aria-hidden", "true");
     badge.append(mark, words);
     made.append(element("span", "stream-number num", `#${row.number}`), badge);
-    made.append(element("span", "stream-time num", row.latency_ns ? duration(row.latency_ns) : ""));
-    made.append(element("span", "stream-speedup num", this.speedup(row)));
+    made.append(element("span", "stream-time num", row.latency_ns ? duration(searchNs(row)) : ""));
+    made.append(element("span", "stream-speedup num", row.latency_ns ? ratio(speedupOf(row, this.reference)) : ""));
     made.append(element("span", "stream-what", this.what(row)));
     if (row.number === this.state.best) made.append(element("span", "tag stream-best", "best"));
     return made;
-  }
-
-  speedup(row) {
-    if (!row.latency_ns) return "";
-    return ratio(this.reference === "baseline" ? row.speedup : this.reference / searchNs(row));
   }
 
   what(row) {
     const parents = row.parents.length ? ` of ${row.parents.map((each) => `#${each}`).join(", ")}` : "";
     const knobs = row.knobs ? Object.entries(row.knobs).map(([name, value]) => `${name}=${value}`).join(" ") : "";
     const why = row.latency_ns ? "" : row.reason;
-    return [row.title || knobs, `${row.edit}${parents}`, row.model, why].filter(Boolean).join(" · ");
+    const ranked = rankedNs(row) ? `ranked: ${duration(rankedNs(row))}` : "";
+    return [ranked, row.title || knobs, `${row.edit}${parents}`, row.model, why].filter(Boolean).join(" · ");
   }
 
   choose(number) {

@@ -168,8 +168,10 @@ def test_usage_counts_calls_and_what_they_gained_unless_the_task_is_known() -> N
         make.make_candidate(run, verdict=verdict, latency_ns=latency, call=made, state="measured")
     call(row, run=run, number=4, status="FAILED", cost_usd=0.0)
     call(row, run=run, number=5, role="verify")
+    make.make_candidate(run, call=run.calls.get(number=2))  # the budget was used up
     used = usages(run.user, [row])[row.pk]
-    assert (used.calls, used.failed, used.proposals, used.valid) == (5, 1, 4, 2)
+    assert (used.calls, used.failed, used.proposals, used.valid) == (5, 1, 3, 2)
+    assert used.unmeasured == 1
     assert (used.improvement, used.improvements) == (pytest.approx(1.0), 2)
     assert (used.usd, used.tokens, used.latency_s) == (pytest.approx(1.0), 500, 4.0)
     assert used.roles == {"propose": 4, "verify": 1}

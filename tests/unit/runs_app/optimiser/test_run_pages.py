@@ -129,8 +129,8 @@ class TestLivePage:
     @pytest.mark.parametrize(
         ("latency_ns", "speedups", "leads"),
         [
-            (2000.0, {"best": 0.75}, ("slower", "0.750×")),
-            (500.0, {"best": 3.0}, ("faster", "3.00×")),
+            (2000.0, {"best": 0.75, "eager": 0.8, "compiled": 0.75}, ("slower", "0.750×")),
+            (500.0, {"best": 3.0, "eager": 3.0, "compiled": 4.0}, ("faster", "3.00×")),
             (500.0, {}, ("neutral", "8.00×")),
         ],
     )
