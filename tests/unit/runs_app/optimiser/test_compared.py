@@ -28,7 +28,7 @@ def result(run: Run, mode: str, latency_ns: float, speedups: Any) -> Evaluation:
     """An evaluation of the run's best, or before there is one of its first submission."""
     told = {"latency_ns": latency_ns, "speedups": speedups, "unlisted_speedups": {}}
     row = make.make_finished_evaluation(result=told, task_version=run.task_version)
-    row.mode = mode
+    row.mode, row.awaits_baselines = mode, "compiled" not in speedups
     row.submission = run.best.submission if run.best and run.best.submission else row.submission
     row.save()
     return row

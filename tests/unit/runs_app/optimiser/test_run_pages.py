@@ -159,6 +159,7 @@ class TestLivePage:
     def test_a_figure_of_a_run_that_is_not_over_looks_unfinished(self, client: Client) -> None:
         row = make.make_finished_evaluation(result={"latency_ns": 500.0})
         run = make.make_run(task_version=row.task_version)
+        measured(run, latency_ns=4000.0)
         run.best = measured(run, latency_ns=500.0, submission=row.submission)
         run.save()
         said = headline(run)
