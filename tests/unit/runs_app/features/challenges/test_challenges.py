@@ -265,9 +265,8 @@ def test_what_an_entry_lacks_after_its_end_is_named(
     (final,) = ranked(entry)
     end(final, verdict, **result)
     (found,) = entry_results(entry.challenge, [Entry.objects.get(pk=entry.pk)])
-    task = final.task_version.task.slug
-    assert ranking_words(found, make.later(60)).startswith(f"{of} {task}")
-    assert found.waits_for == (f"baselines of {task}" if result else "")
+    assert ranking_words(found, make.later(60)).startswith(f"{of} scale")
+    assert found.waits_for == ("baselines of scale" if result else "")
 
 
 def test_the_end_of_the_time_ranks_once_all_evaluations_have_ended(entry: Entry) -> None:
