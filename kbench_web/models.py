@@ -44,7 +44,7 @@ class ApiToken(models.Model):
         if self.expires_at <= now:
             return f"this token expired on {self.expires_at:%Y-%m-%d}; {_ANOTHER}"
         if not self.user.is_active:
-            return "the account of this token is disabled"
+            return "this token's account is disabled"
         return ""
 
 

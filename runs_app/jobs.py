@@ -70,9 +70,9 @@ class SiteJob(Job):
         if any(
             (self._success_callback_name, self._failure_callback_name, self._stopped_callback_name)
         ):
-            raise RefusedJob("a job of this worker has no callbacks")
+            raise RefusedJob("jobs on this worker can't have callbacks")
         if self.webhooks:
-            raise RefusedJob("a job of this worker has no webhooks")
+            raise RefusedJob("jobs on this worker can't have webhooks")
         return ALLOWED[self.func_name]
 
     def send_webhooks(self, *_: object, **__: object) -> None:

@@ -48,7 +48,7 @@ def missing_programs() -> list[str]:
     faults = [text for name, text in _CONSEQUENCES.items() if shutil.which(name) is None]
     if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
         faults.append(
-            "Python's headers are not installed: no torch extension and no compiled baseline can"
+            "Python's headers are not installed: torch extensions and compiled baselines can't"
             " be built (Debian: apt-get install python3-dev)"
         )
     if cuda_devices() and not (shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()):

@@ -72,7 +72,7 @@ class TaskFilters(Schema):
     summary="All published tasks",
 )
 def list_tasks(request: HttpRequest, response: HttpResponse, filters: Query[TaskFilters]) -> object:
-    """Return matching published tasks, sorted by name; with `q`, those named most like it first.
+    """Return matching published tasks, sorted by name; with `q`, the closest names first.
 
     The Link header points to the next page.
     """
@@ -124,7 +124,7 @@ def show_soundness(
     request: HttpRequest, slug: str, kind: DeviceKind | None = None
 ) -> dict[str, object]:
     """Return filters, wrong kernels and honest kernels; only admins see hidden workloads. Without
-    `kind`, you get the deciding report: the newest one that speaks against the task or, if there is
+    `kind`, you get the deciding report: the newest one that counts against the task or, if there is
     none, the newest one.
     """
     version = selectors.shown_version(slug, request.user)

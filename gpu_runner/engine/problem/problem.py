@@ -231,7 +231,7 @@ def in_dtype(value: Any, dtype: str) -> Any:
 
     def change(tensor: Tensor) -> Tensor:
         if tensor.layout is not torch.strided:
-            raise ProblemError(f"tensors must be dense, not of the layout {tensor.layout}")
+            raise ProblemError(f"tensors must be dense; this one's layout is {tensor.layout}")
         if tensor.is_complex():
             raise ProblemError(f"tensors must hold real numbers, not {tensor.dtype}")
         tensor = tensor.detach()

@@ -222,7 +222,7 @@ def build(recipe: Recipe, config: SupervisorConfig) -> Built:
         return known
     built, content, outputs = _compile(recipe, config)
     if built.in_doubt:
-        logger.warning("%s is tried again: %s", recipe.step, built.why_not(config))
+        logger.warning("retrying %s: %s", recipe.step, built.why_not(config))
         built, content, outputs = _compile(recipe, config)
     if content is None:
         return built

@@ -86,14 +86,14 @@ class Tried:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{type(value).__name__} instead of a text")
+        raise TypeError(f"{type(value).__name__} instead of text")
     return value
 
 
 def _size(value: Any) -> float:
     number = float(value)
     if not (math.isfinite(number) and number >= 0):
-        raise ValueError(f"{number} is not an error's size")
+        raise ValueError(f"{number} is not a valid error size")
     return number
 
 

@@ -381,7 +381,7 @@ def load_bar(running: int, people: int, behind: int, whole: int = 0) -> Bar:
     """What runs, and what waits of people and behind it, as a bar."""
     counts = {
         ("running", f"{running} running"): running,
-        ("people", f"{people} waiting from people"): people,
+        ("people", f"{people} from people waiting"): people,
         ("behind", f"{behind} {'more ' if people else ''}waiting"): behind,
     }
     said = ", ".join(label for (_, label), count in counts.items() if count)

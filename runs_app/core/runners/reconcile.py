@@ -100,4 +100,4 @@ def _why_lost(job: RunnerJob, now: datetime, listened: timedelta, deaf: Collecti
     if runner is None or str(orders.name_of(job)) in runner.current:
         return ""
     is_long = min(runner.seen_at - heard_at, listened) > _FORGETTING
-    return f"runner {name} no longer works on it" if is_long else ""
+    return f"runner {name} is no longer working on it" if is_long else ""

@@ -41,7 +41,7 @@ def flag(
 ) -> None:
     """Put a runner in doubt, unless it is for that reason already."""
     text = printable(reason[:_LONGEST_DOUBT])
-    log.error("runner %s is in doubt: %s", token, text)
+    log.error("runner %s is under suspicion: %s", token, text)
     opened = RunnerFlag.objects.filter(token=token, cleared_at=None)
     if not opened.filter(reason=text).exists() and opened.count() < MOST:
         RunnerFlag.objects.create(token=token, reason=text, evaluation=evaluation, at=now)

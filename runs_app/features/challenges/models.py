@@ -156,7 +156,7 @@ class Entry(models.Model):
     @property
     def refusal(self) -> str:
         """Why its token isn't valid; empty if it is."""
-        return "" if self.user.is_active else "the account of this token is disabled"
+        return "" if self.user.is_active else "this token's account is disabled"
 
 
 class Attempt(models.Model):

@@ -135,7 +135,8 @@ def _covers(rows: Sequence[ProblemRow]) -> str:
     if not rows:
         return "They have no task in common on this device."
     if shared := sum(row.is_shared for row in rows):
-        over = f"Based on {counted(shared, 'task')} that all solved without provisional results"
+        tasks = counted(shared, "task")
+        over = f"Based on {tasks} that all of them solved without provisional results"
         return f"{over}. The first and last rows cover more tasks."
     return "There is no task that all of them solved without provisional results."
 

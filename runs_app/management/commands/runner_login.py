@@ -25,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--local",
             action="store_true",
-            help="for runners on the site's own host; creates a missing runner",
+            help="for runners on the site's own host; creates the runner if it doesn't exist",
         )
 
     def handle(self, *args: object, **options: object) -> None:
@@ -45,8 +45,8 @@ class Command(BaseCommand):
             raise CommandError(f"{words} Known: {known}")
         if is_local(found):
             raise CommandError(
-                f"`make up` creates the login of {found.name}, and a new one would disconnect this"
+                f"`make up` creates the login for {found.name}, and a new one would disconnect this"
                 " host's runners; add another runner on the Operate page"
             )
-        self.stderr.write(f"Earlier logins of {found.name} no longer work.")
+        self.stderr.write(f"Earlier logins for {found.name} no longer work.")
         return found

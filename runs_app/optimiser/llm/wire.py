@@ -64,7 +64,7 @@ class Body(httpx2.SyncByteStream):
                 raise httpx2.ReadTimeout("it sent bytes, but no answer")
             self.unread += chunk
             if len(self.unread) > MAX_UNREAD_BYTES:
-                raise TooLong("the answer does not end")
+                raise TooLong("the answer is too long")
             yield chunk
 
     def use(self) -> None:

@@ -98,7 +98,7 @@ def seed_for(request: RunRequest, version: TaskVersion, device: Device, user: Us
     if shipped is not None:
         return Seed(version.data.files[shipped.path], shipped.agent)
     if request.seed_kernel == "naive":
-        reason = f"task {version.task.slug} has no kernel for {device.name}: choose none or own"
+        reason = f"task {version.task.slug} has no kernel for {device.name}: choose “none” or “own”"
         raise SubmissionError("seed_kernel", reason)
     return Seed()
 

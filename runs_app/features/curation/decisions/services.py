@@ -25,7 +25,7 @@ _IN_USE = (Task.State.PUBLISHED, Task.State.REVIEW)
 def retire(*, task: Task, user: User, reason: str, now: datetime) -> Task:
     """Take a task out of use: it takes no submissions and stands on no board; history stays."""
     locked = _locked(task, user, AuditEntry.Kind.RETIRED)
-    why = clean_reason(reason, "say why it is retired")
+    why = clean_reason(reason, "say why you're retiring it")
     details = {"from": locked.state}
     locked.state, locked.why_retired = Task.State.RETIRED, why
     locked.save(update_fields=["state", "why_retired"])
@@ -77,7 +77,9 @@ def mark_contaminated(*, task: Task, user: User, reason: str, now: datetime) -> 
     Its own board, its submissions and its history stay, and it goes on to take submissions.
     """
     locked = _locked(task, user, AuditEntry.Kind.CONTAMINATED)
-    locked.contaminated = clean_reason(reason, "say why it must not count: your reason is public")
+    locked.contaminated = clean_reason(
+        reason, "say why it shouldn't count; everybody sees it"
+    )
     locked.save(update_fields=["contaminated"])
     why = locked.contaminated
     add_entry(AuditEntry.Kind.CONTAMINATED, now=now, actor=user, task=locked, reason=why)

@@ -226,7 +226,7 @@ def test_it_shows_verdicts_work_queues_run_and_record(client: Client) -> None:
     assert str(done.submission_id) in text
     assert str(working.submission_id) in text
     assert str(waiting.submission_id) not in text
-    assert "1 running, 1 waiting from people" in text
+    assert "1 running, 1 from people waiting" in text
     assert "night shift" in text
     assert 'aria-label="Speedup over the seed kernel' in text
     assert 'id="no-runner"' in text

@@ -140,4 +140,4 @@ def test_a_job_that_its_runner_leaves_out_for_long_is_retried(job: RunnerJob) ->
     assert attempt_after(69) == 1
     assert attempt_after(71, listening_since=60) == 1  # what was said meanwhile is not read yet
     assert attempt_after(72, f"{name}1", "evaluation-x-1") == 2
-    assert job.reason == "runner test.host-1 no longer works on it"
+    assert job.reason == "runner test.host-1 is no longer working on it"

@@ -385,4 +385,4 @@ def test_the_token_is_known_by_its_text_alone(challenge: Challenge, ada: User) -
     assert find_bearer(entry.digest) is None
     delete_account(user=ada, now=make.NOW)
     entry.refresh_from_db()
-    assert entry.refusal == "the account of this token is disabled"
+    assert entry.refusal == "this token's account is disabled"
