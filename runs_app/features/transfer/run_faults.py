@@ -105,9 +105,7 @@ def _candidates(
             yield DataError(f"{field}.submission", "is empty, but the candidate has evaluations")
         entry = entered.pop(each.entry, None) if each.entry else None
         if each.entry and not _is_of(entry, each, run):
-            yield DataError(
-                f"{field}.entry", "is no submission of this candidate in `results`"
-            )
+            yield DataError(f"{field}.entry", "is no submission of this candidate in `results`")
         if each.feedback is not None:
             wrong = list(_undecoded(Feedback, each.feedback, f"{field}.feedback"))
             yield from wrong or _untold(each.feedback, [each], f"{field}.feedback.")

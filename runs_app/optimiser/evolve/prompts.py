@@ -111,9 +111,7 @@ def load(name: str) -> Template:
     if [part.strip() for part in parts[0::2]][:1] != [""] or parts[1::2] != ["system", "user"]:
         raise PromptError(f"prompt {name!r} needs the parts '## system' and '## user', in order")
     if fields.get("name") != name or not fields.get("version", "").isdigit():
-        raise PromptError(
-            f"prompt {name!r} needs its name and an integer version in its header"
-        )
+        raise PromptError(f"prompt {name!r} needs its name and an integer version in its header")
     return Template(name, int(fields["version"]), parts[2].strip(), parts[4].strip())
 
 

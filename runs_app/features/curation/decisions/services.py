@@ -77,9 +77,7 @@ def mark_contaminated(*, task: Task, user: User, reason: str, now: datetime) -> 
     Its own board, its submissions and its history stay, and it goes on to take submissions.
     """
     locked = _locked(task, user, AuditEntry.Kind.CONTAMINATED)
-    locked.contaminated = clean_reason(
-        reason, "say why it shouldn't count; everybody sees it"
-    )
+    locked.contaminated = clean_reason(reason, "say why it shouldn't count; everybody sees it")
     locked.save(update_fields=["contaminated"])
     why = locked.contaminated
     add_entry(AuditEntry.Kind.CONTAMINATED, now=now, actor=user, task=locked, reason=why)
