@@ -23,6 +23,7 @@ SHORT_ID = 8
 """Characters of an ID that are enough, as a rule."""
 FILES_BYTES = 7_500  # chosen: an answer with names and quotes around them stays below 8 KB
 _FINDINGS = 5  # chosen: the first ones explain the rest
+_OTHERS = 8  # chosen: evaluations beside the one that is shown
 _LINE = 300  # characters of a line or a sentence
 _CUTS = (
     *(("profile.kernels", 2), ("profile.notes", 6), ("build.log", 1_500), ("output", 600)),
@@ -84,6 +85,9 @@ def brief(submission: Document, shown: Document) -> Document:
     kept = {name: value for name, value in submission.items() if name not in ("source", "files")}
     left_out = ["source", "results of other evaluations", *submission.get("left_out", ())]
     whole = kept | {"evaluations": [{**shown, "result": result}, *others], "left_out": left_out}
+    if len(others) > _OTHERS:
+        whole["evaluations"] = [{**shown, "result": result}, *others[:_OTHERS]]
+        left_out.append("older evaluations")
     for place, most in _CUTS:
         if len(json.dumps(whole, ensure_ascii=False, indent=1).encode()) <= FILES_BYTES:
             break

@@ -55,10 +55,11 @@ def restore(path: Path, *, replace: bool) -> Manifest:
     """
     data = Path(settings.DATA_DIR)
     data.mkdir(parents=True, exist_ok=True)
-    data.chmod(0o700)
     with _nobody_else(data), archive.workplace(data) as folder:
         manifest = archive.unpack(path, folder)
         _check(manifest, replace=replace)
+        with contextlib.suppress(PermissionError):  # a mounted volume is whoever's it is
+            data.chmod(0o700)
         _engine().load(folder / DATABASE)
         _compare(manifest)
         if SECRET_KEY in manifest.files:

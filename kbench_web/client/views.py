@@ -56,6 +56,7 @@ Disallow: /admin/
 Disallow: /account/
 Disallow: /search/
 Disallow: /compare/
+Disallow: /leaderboard/cite/
 """
 log = logging.getLogger(__name__)
 

@@ -261,7 +261,7 @@ def _rows(
     run: Run, candidates: Sequence[Candidate], baseline: Baseline | None
 ) -> list[run_page.CandidateRow]:
     speeds = search_speeds(run, candidates, baseline)
-    ranked = compared_candidates(candidates)
+    ranked = compared_candidates(candidates, [run])
     return [
         run_page.CandidateRow(
             candidate=each, search=speeds.get(each.number), evaluation=ranked.get(each.pk)
@@ -310,7 +310,7 @@ def _candidate_page(
         over_seed=over_seed_of(run, candidate),
         baseline=baseline,
         search=search_speeds(run, [candidate], baseline).get(candidate.number),
-        evaluation=compared_candidates([candidate]).get(candidate.pk),
+        evaluation=compared_candidates([candidate], [run]).get(candidate.pk),
         parents=parents,
         diff=diff(parent.source, candidate.source, Budget()).lines if parent else (),
         times=workload_times(run, candidate, seed, parent, baseline),

@@ -59,7 +59,7 @@ def sentence(process: Process) -> str:
 
 
 def dying(pid: int) -> bool:
-    """Whether every thread of a process has begun to exit, which takes a GPU's user a while."""
+    """Whether every thread of a process has begun to exit; a first one that has looks like all."""
     for path in Path(f"/proc/{pid}/task").glob("*/stat"):
         with contextlib.suppress(OSError):  # it's gone
             fields = path.read_text(errors="replace").rpartition(")")[2].split()
@@ -82,8 +82,8 @@ def descends(process: Process, table: dict[int, Process]) -> bool:
 
 def _orphaned(process: Process, table: dict[int, Process]) -> bool:
     """Whether it is jailed, and nothing but its jail stands between it and the host's init."""
-    if not _jailed(process) or dying(process.pid):
-        return False
+    if not _jailed(process) or (process.state == "Z" and dying(process.pid)):
+        return False  # init reaps it when it likes
     top, seen = process, {process.pid}
     while top.parent in table and _jailed(table[top.parent]) and top.parent not in seen:
         top = table[top.parent]

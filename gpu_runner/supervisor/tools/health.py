@@ -141,11 +141,14 @@ def _fault(config: SupervisorConfig, instruments: Instruments) -> str:
 
 def _glance(config: SupervisorConfig, instruments: Instruments) -> str:
     """What shows while another evaluation may have the device: not who is on it, nor how fast."""
-    if left := instruments.orphans():
-        instruments.sleep(PAUSES_S[0])  # of whoever uses a GPU, the end takes time
-        left = sorted({*left} & {*instruments.orphans()})
+    left = {*instruments.orphans()}
+    for pause_s in PAUSES_S[:3]:
+        if not left:
+            break
+        instruments.sleep(pause_s)  # of whoever uses a GPU, the end takes time
+        left &= {*instruments.orphans()}
     if left:
-        return f"left behind: {', '.join(left[:3])}"
+        return f"left behind: {', '.join(sorted(left)[:3])}"
     if config.kind is not DeviceKind.CUDA:
         return ""
     try:

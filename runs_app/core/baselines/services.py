@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.db.models import Q, QuerySet
@@ -54,9 +55,11 @@ def joined(evaluation: Evaluation, result: EvaluationResult, now: datetime) -> E
     Another host of the device may have measured them. Modes that measure none take over what is
     known, and have nothing measured. Call it in a transaction.
     """
-    if result.verdict is Verdict.CORRECT and outcome.lacks_some(evaluation, result):
+    if result.verdict is not Verdict.CORRECT:
+        return result
+    if evaluation.mode in outcome.UNMEASURED and not evaluation.imported:
         return _with_known(evaluation, result)
-    if not result.pending_baselines or result.verdict is not Verdict.CORRECT:
+    if not result.pending_baselines:
         return result
     version, device, direction = evaluation.task_version, evaluation.device, evaluation.direction
     known = _all_of(version, device, direction).filter(
@@ -90,11 +93,11 @@ def finish(measurement: BaselineMeasurement, document: object, now: datetime) ->
     if report.task_digest != expected:
         raise DataError("report.task_digest", f"is {report.task_digest!r}, expected {expected!r}")
     check_report(measurement, report)
-    measurement.report, measurement.reason = document, ""
-    lifecycle.end(measurement, Status.FINISHED, {}, now=now)
     version, device, direction = measurement.version, measurement.device, measurement.direction
     tries = _all_of(version, device, direction).filter(finished_at__gt=now - _STANDS).count()
-    pending = report.pending if tries < _MOST_TRIES else ()
+    pending = report.pending if tries < _MOST_TRIES - 1 else ()
+    measurement.report, measurement.reason = codec.encode(replace(report, pending=pending)), ""
+    lifecycle.end(measurement, Status.FINISHED, {}, now=now)
     if pending:
         _measure(version, device, direction, now)
     waiting = list(_waiting(measurement))
@@ -174,6 +177,8 @@ def _with_known(evaluation: Evaluation, result: EvaluationResult) -> EvaluationR
             for each in result.workloads
             if each.measurement
         }
+        if not any(missing.values()):
+            return result
         return with_baselines(result, missing, pending=result.pending_baselines)
     except DataError as error:  # which is no fault of this result
         log.warning("can't add baselines to the result of %s: %s", evaluation.pk, error)

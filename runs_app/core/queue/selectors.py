@@ -34,6 +34,7 @@ from runs_app.models import (
     Status,
     TaskCheck,
 )
+from runs_app.models.runner_job import SPOOL
 from tasks_app import drawings
 from tasks_app.people import Viewer
 from tasks_app.templatetags.display import period
@@ -231,11 +232,16 @@ def _others_s(device_slug: str, now: datetime) -> float | None:
     They step aside from the device, but an evaluation that is still queued found no free slot.
     """
     checks, measured = (
-        job.objects.filter(device=device_slug, status=Status.RUNNING)
+        job.objects.filter(device=device_slug, status=Status.RUNNING).exclude(
+            runner_boot_id__startswith=SPOOL
+        )
         for job in (TaskCheck, BaselineMeasurement)
     )
     begun = list(measured.values_list("started_at", flat=True))
     known = estimate_of_baselines(device_slug) if begun else None
+    ready = [status.runner for status in runner_list(now, device_slug) if status.takes_work]
+    if any(not runner.current for runner in ready):
+        return 0.0
     left = [known.left_s(at, now) if known and at else 0.0 for at in begun]
     is_unknown = checks.exists() or any(seconds <= _OVERDUE_S for seconds in left)
     return None if is_unknown else sum(left, 0.0)

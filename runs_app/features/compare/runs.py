@@ -13,7 +13,7 @@ from django.db.models import Case, CharField, Count, F, QuerySet, Value, When
 
 from gpu_runner.data.solution import whole
 from gpu_runner.data.verdict import Mode, Verdict
-from runs_app.core.work.result_state import is_whole
+from runs_app.core.work.result_state import QUARANTINED, REJECTED, is_whole, result_state
 from runs_app.features.compare.ablation import AblationRun
 from runs_app.features.compare.curve import Point, curve
 from runs_app.models import Candidate, Evaluation, LanguageModelCall, Run
@@ -74,7 +74,8 @@ class RunSummary:
     def speedup_baseline(self) -> float | None:
         """The best's score where there is one, over all baselines."""
         known = self.evaluation
-        return known.rated if known and is_whole(known) else None
+        doubted = known is None or result_state(known) in (QUARANTINED, REJECTED)
+        return known.rated if known and is_whole(known) and not doubted else None
 
     @property
     def improved(self) -> bool:

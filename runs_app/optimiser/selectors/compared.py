@@ -41,23 +41,35 @@ class SearchSpeed:
 
 def compared(runs: Iterable[Run]) -> dict[UUID, Evaluation]:
     """The evaluation that says how each run's best compares with baselines; one query."""
+    runs = list(runs)
     bests = [run.best for run in runs if run.best]
-    found = compared_candidates(bests)
+    found = compared_candidates(bests, runs)
     return {best.run_id: found[best.pk] for best in bests if best.pk in found}
 
 
-def compared_candidates(candidates: Iterable[Candidate]) -> dict[int, Evaluation]:
-    """The same by candidate: ranked if possible, then over all baselines, then the newest.
+def compared_candidates(
+    candidates: Iterable[Candidate], runs: Iterable[Run]
+) -> dict[int, Evaluation]:
+    """The same by candidate of these runs: ranked if possible, over all baselines, the newest.
 
-    An audit measures no compiled baseline, and what it says of a result is in its state.
+    An audit measures no compiled baseline, and what it says of a result is in its state. What ran
+    on another device than its run's says nothing of the run.
     """
+    devices = {run.pk: run.device_id for run in runs}
     candidates = list(candidates)
     keys = [pk for each in candidates for pk in (each.submission_id, each.entry_id) if pk]
     rows = _compared_rows(Q(submission__in=keys)).exclude(mode=Mode.AUDIT.value)
     found: dict[UUID | None, list[Evaluation]] = defaultdict(list)
     for row in rows:
         found[row.submission_id].append(row)
-    each = {one.pk: found[one.submission_id] + found[one.entry_id] for one in candidates}
+    each = {
+        one.pk: [
+            row
+            for row in found[one.submission_id] + found[one.entry_id]
+            if row.device_id == devices[one.run_id]
+        ]
+        for one in candidates
+    }
     return {pk: max(rows, key=_standing) for pk, rows in each.items() if rows}
 
 
@@ -65,6 +77,7 @@ def baseline_of(run: Run) -> Baseline | None:
     """The baseline of the best's evaluation, or of one that knows more of them; one query."""
     own = (run.best.submission_id, run.best.entry_id) if run.best else ()
     rows = _compared_rows(Q(submission__run=run) | Q(submission__in=[pk for pk in own if pk]))
+    rows = rows.filter(device=run.device_id)
 
     def order(row: Evaluation) -> tuple[bool | datetime | float, ...]:
         return is_whole(row), row.submission_id in own, *_standing(row)

@@ -152,7 +152,7 @@ def test_nothing_is_restored_below_a_running_site(tmp_path: Path, data: Path) ->
             services.restore(path, replace=True)
     if connection.vendor == "postgresql":
         other = connection.get_new_connection(connection.get_connection_params())
-        with contextlib.closing(other), pytest.raises(BackupError, match="1 other connection"):
+        with contextlib.closing(other), pytest.raises(BackupError, match="1 more connection"):
             services.restore(path, replace=True)
 
 

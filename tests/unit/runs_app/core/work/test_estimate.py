@@ -11,7 +11,7 @@ from gpu_runner.data.verdict import Mode
 from runs_app.core.queue.loads import loads
 from runs_app.core.queue.selectors import verdict_in_s, wait_of_people, waiting_reason
 from runs_app.core.work.estimate import estimates
-from runs_app.models import BaselineMeasurement, Evaluation
+from runs_app.models import BaselineMeasurement, Evaluation, Runner
 from tests import factories as make
 
 pytestmark = pytest.mark.django_db
@@ -119,7 +119,7 @@ def test_each_evaluation_under_way_is_counted_once() -> None:
 def test_baselines_that_run_count_and_have_a_row_in_the_queue(client: Client) -> None:
     """Their runner takes nothing else; what takes longer than usual ends nobody knows when."""
     took(4.0)
-    make.beat(now=make.NOW)
+    make.beat(now=make.NOW, current=["baselines"])
     waits = waiting()
     at = {"device": make.make_cpu(), "direction": "forward"}
     times = {"created_at": make.NOW, "queued_at": make.NOW, "started_at": make.NOW}
@@ -129,6 +129,8 @@ def test_baselines_that_run_count_and_have_a_row_in_the_queue(client: Client) ->
     )
     assert verdict_in_s(waits, make.NOW) == 4.0
     BaselineMeasurement.objects.create(**measured, status="RUNNING")
+    assert verdict_in_s(waits, make.later(20)) == 4.0  # another runner is free
+    Runner.objects.update(current=["baselines"])
     assert verdict_in_s(waits, make.later(20)) == 44.0
     assert verdict_in_s(waits, make.later(300)) is None
     make.beat(now=make.later(300), current=["baselines"])

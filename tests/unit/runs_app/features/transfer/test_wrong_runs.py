@@ -65,7 +65,11 @@ WRONG: list[tuple[str, Any, str]] = [
     ("run.candidates.1.submission", "", "run.candidates[1].submission: is empty"),
     ("run.candidates.1.entry", "7", "run.candidates[1].entry: is no submission of this candidate"),
     ("run.candidates.2.entry", "", "results: contains a submission that didn't come from"),
-    ("run.candidates.2.source", "int a;", "run.candidates[2].entry: is no submission of this candidate"),
+    (
+        "run.candidates.2.source",
+        "int a;",
+        "run.candidates[2].entry: is no submission of this candidate",
+    ),
     ("run.candidates.1.source", "", "run.candidates[1].source: is empty"),
     ("run.candidates.1.latency_ns", 1.0, "run.candidates[1].latency_ns: is 1.0, which matches no"),
     ("run.candidates.1.feedback", {"verdict": 1}, "run.candidates[1].feedback"),
