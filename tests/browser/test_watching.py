@@ -278,7 +278,7 @@ def test_a_suspicious_record_is_decided_audited_and_taken_off(
     clear_it(browser, stack)
     expect(notice).to_contain_text("Cleared by judge")
     place = page.get_by_role("region", name="Audit", exact=True)
-    expect(place).to_contain_text("Until it passes, it's shown as unverified")
+    expect(place).to_contain_text("Until it passes, it's provisional")
 
     assert runner.take(urgency=Urgency.AUDITS).mode is Mode.AUDIT
     runner.finish(Verdict.CORRECT, audit=Audit(checks=CHECKS))

@@ -159,7 +159,7 @@ def test_wait_tells_its_progress_and_to_call_it_again(monkeypatch: pytest.Monkey
         heard.append(message)
 
     monkeypatch.setattr("kbench_client.mcp_server.serving._BEAT_S", 0.01)
-    given = {"submission": str(evaluation.submission_id), "timeout_s": 0.2}
+    given = {"submission": str(evaluation.submission_id), "timeout_s": 1.0}
     waited = called(connected(ada), "wait", monkeypatch, hear, **given).structured_content
     assert (waited["over"], waited["status"]) == (False, "QUEUED")
     assert waited["next"] == f"still waiting: {waited['waiting_reason']}. Call wait again."

@@ -334,7 +334,7 @@ def test_a_vague_clock_verifies_no_time(
 def test_source_that_minds_tools_is_suspicious_with_its_line(source: str, line: int) -> None:
     [found] = evasion(Code(source), list(map(Code, passes(source))))
     assert found.state is AuditState.SUSPICIOUS
-    assert f"line {line} names" in found.reason
+    assert f"line {line} mentions" in found.reason
     assert evasion(Code('extern "C" void f(float* sanitized) {}'), []) == []
 
 
