@@ -22,7 +22,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from runs_app.models import LanguageModel
 User.objects.create_superuser('judge-admin', password='{password}')
-LanguageModel.objects.create(name='careful-judge', base_url='{address}', created_at=timezone.now())
+priced = dict(price_in_usd=1, price_out_usd=2, created_at=timezone.now())
+LanguageModel.objects.create(name='careful-judge', base_url='{address}', **priced)
 """
 
 

@@ -253,7 +253,7 @@ def test_the_eager_backward_works_in_a_process_that_never_drew(make: Make, tmp_p
         (
             "weight, bias)\n        return gx",
             "weight, bias=bias)\n        return gx",
-            "by position",
+            "positional arguments only",
         ),
     ],
 )

@@ -157,7 +157,7 @@ def test_a_model_that_needs_more_than_plain_values_says_so(module: Make, kernelb
     ("source", "words"),
     [
         ("x = 1\ndef forward(:\n", "line 2: invalid syntax"),
-        ("\nimport no_such_package\n", "line 2: imports 'no_such_package', which this runner"),
+        ("\nimport no_such_package\n", "line 2: imports 'no_such_package', which isn't installed"),
         ("\n\nraise ValueError('mine')\n", "line 3: ValueError: mine"),
         ("def backward(x): pass\n", "exports no function 'forward' or class 'ModelNew'"),
     ],
