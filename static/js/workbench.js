@@ -456,6 +456,11 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 });
 document.addEventListener("htmx:afterSwap", (event) => {
   const { target } = event.detail;
+  if (target.id === "refusal") {
+    sent = null; // pressing again sends it again
+    say("");
+    save();
+  }
   if (target === brief && !isTouched() && !draft(held)) show(starter(), { from: "starter" });
   if (target !== attempts) return;
   const here = JSON.parse(document.getElementById("expected-here")?.textContent || "{}");
@@ -466,11 +471,6 @@ document.addEventListener("htmx:afterSwap", (event) => {
 });
 // What the console shows has reached the site: the draft has served, unless it has been changed since.
 document.addEventListener("htmx:afterSettle", (event) => {
-  if (event.detail.target.id === "refusal") {
-    sent = null; // pressing again sends it again
-    say("");
-    save();
-  }
   if (event.detail.target !== consoleBox || !consoleBox.querySelector("#live")) return;
   answeredAt = Date.now();
   if (event.detail.requestConfig.elt === form) {

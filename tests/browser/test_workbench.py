@@ -93,6 +93,7 @@ def test_keys_send_what_the_editor_shows_and_nothing_of_an_empty_one(
         with page.expect_response(f"{stack.url}/submit/") as refused:
             source.press(keys)
         assert refused.value.status == 422
+        expect(page.locator(".htmx-request")).to_have_count(0)  # what is under way is sent once
         expect(page.get_by_role("alert")).to_contain_text("Not submitted")
         expect(state).to_be_empty()
         expect(page.locator(".attempts > li")).to_have_count(1)
