@@ -11,6 +11,8 @@ from typing import Any, cast
 
 from pydantic import BaseModel, Field, create_model
 
+from tasks_app.spreadsheet import as_csv
+
 Record = dict[str, object]
 
 _attribute = cache(attrgetter)
@@ -89,6 +91,10 @@ class Table:
     def record(self, row: object) -> Record:
         """A row as a flat record."""
         return {name: value for each in self.columns for name, value in each.record(row).items()}
+
+    def csv(self, records: Iterable[Record]) -> str:
+        """These records as a CSV file with a line of names."""
+        return as_csv(list(records), list(self.fields))
 
     def only(self, names: Collection[str]) -> Table:
         """A table of these fields alone, without the ends of intervals."""

@@ -21,7 +21,6 @@ from tasks_app import spreadsheet
 from tasks_app.api_pages import Fault, link_next
 from tasks_app.columns import Record
 from tasks_app.numbers import counted
-from tasks_app.spreadsheet import as_csv
 
 router = Router(tags=["leaderboard"])
 
@@ -213,7 +212,7 @@ def _check_format(format: str) -> None:
 def _file(rows: list[Record], query: BoardQuery, format: str) -> HttpResponse:
     fields = TABLES[query.by].fields
     if format == "csv":
-        text = as_csv(rows, list(fields))
+        text = TABLES[query.by].csv(rows)
         response = HttpResponse(text, content_type="text/csv; charset=utf-8")
     else:
         content = spreadsheet.as_parquet(rows, fields)

@@ -9,14 +9,12 @@ from datetime import date
 
 from django.urls import reverse
 
-from leaderboard_app.boards.board import Board
 from leaderboard_app.boards.board import board as board_of
 from leaderboard_app.boards.query import By, Query
 from leaderboard_app.boards.selectors import BoardTask
 from leaderboard_app.boards.tables import TABLES
 from runs_app.models import Device
 from tasks_app.numbers import counted
-from tasks_app.spreadsheet import as_csv
 
 _KINDS = {
     By.LEADERS: "leaders", By.MATRIX: "best scores by task and agent",
@@ -65,7 +63,7 @@ class Citation:
 
 def citation(query: Query, tasks: Iterable[BoardTask], host: str, today: date) -> Citation:
     """Of the board that the query asks for, up to its last day or today."""
-    known = list(tasks)
+    known, table = list(tasks), TABLES[query.by]
     until = min(query.until or today, today)
     dated = replace(query, until=until)
     board, address = board_of(dated, known), dated.address()
@@ -74,18 +72,12 @@ def citation(query: Query, tasks: Iterable[BoardTask], host: str, today: date) -
         address=f"{host}{reverse('leaderboard')}?{address}",
         file=f"/api/v1/leaderboard?{address}&format=csv",
         rows=counted(len(board.whole), "row"),
-        digest=hashlib.sha256(as_file(board).encode()).hexdigest(),
+        digest=hashlib.sha256(table.csv(map(table.record, board.whole)).encode()).hexdigest(),
         until=until,
         today=today,
         site=host.partition("//")[2],
         key="-".join(filter(None, ("kbench", query.task or query.by, query.device, str(until)))),
     )
-
-
-def as_file(board: Board) -> str:
-    """The whole board as CSV, as the API returns it."""
-    table = TABLES[board.query.by]
-    return as_csv([table.record(row) for row in board.whole], list(table.fields))
 
 
 def _title(query: Query, tasks: Iterable[BoardTask]) -> str:

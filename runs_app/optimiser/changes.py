@@ -185,7 +185,10 @@ def _candidate(
 def _baseline(run: Run) -> dict[str, object]:
     """The baseline of now, over which speedups are shown."""
     baseline = baseline_of(run)
-    return {"baseline_ns": baseline.ns if baseline else None}
+    return {
+        "baseline_ns": baseline.ns if baseline else None,
+        "baseline_name": baseline.name if baseline else "",
+    }
 
 
 def _more(row: StoredCandidate) -> dict[str, object]:

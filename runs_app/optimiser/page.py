@@ -251,6 +251,7 @@ def script_config(run: Run, baseline: Baseline | None) -> dict[str, object]:
         "budget": budget(run),
         "lines": reference_lines(run, baseline),
         "baselineNs": baseline.ns if baseline else None,
+        "baselineName": baseline.name if baseline else "",
         "truth": {name: {each: truth(name, each) for each in Verdict} for name in VERIFIERS},
         "urls": {
             "changes": reverse("run-changes", args=[run.pk]),

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from gpu_runner.data import codec
-from gpu_runner.data.baselines import BaselineReport
+from gpu_runner.data.baselines import BaselineReport, carried
 from gpu_runner.data.evaluation import EvaluationResult, Measurement
 from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.models import BaselineMeasurement, Device, Result
@@ -78,20 +78,27 @@ def workload_baselines(
 
 
 def measured_baselines(
-    version: TaskVersion, device: Device, direction: str
+    version: TaskVersion, device: Device, direction: str, *, anchor_ns: float | None
 ) -> dict[str, dict[str, Measurement]]:
-    """All that is known of each workload: of the newest ranked result, or else measured apart."""
+    """All that is known of each workload: of the newest ranked result, or else measured apart.
+
+    They are as they would be at the device's speed at which the anchor takes `anchor_ns`.
+    """
     found: dict[str, dict[str, Measurement]] = {}
     rows = BaselineMeasurement.objects.filter(
         version=version, device=device, direction=direction, report__isnull=False
     )
     for document in rows.order_by("-finished_at").values_list("report", flat=True)[:1]:
         report = codec.decode_stored(BaselineReport, document)
-        found |= {name: dict(times) for name, times in report.baselines.items()}
+        found |= {name: dict(times) for name, times in report.at(anchor_ns).items()}
     ranked = correct_results(version, device, direction).filter(evaluation__mode=Mode.RANKED.value)
     for document in _documents(ranked)[:1]:
-        for each in codec.decode_stored(EvaluationResult, document).workloads:
-            found[each.name] = found.get(each.name, {}) | dict(each.baselines)
+        result = codec.decode_stored(EvaluationResult, document)
+        then = result.environment.anchor_ns
+        then_ns = then.mean if then else None
+        for each in result.workloads:
+            times = {n: carried(m, then_ns, anchor_ns) for n, m in each.baselines.items()}
+            found[each.name] = found.get(each.name, {}) | times
     return found
 
 

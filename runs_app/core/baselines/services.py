@@ -94,8 +94,8 @@ def finish(measurement: BaselineMeasurement, document: object, now: datetime) ->
         raise DataError("report.task_digest", f"is {report.task_digest!r}, expected {expected!r}")
     check_report(measurement, report)
     version, device, direction = measurement.version, measurement.device, measurement.direction
-    tries = _all_of(version, device, direction).filter(finished_at__gt=now - _STANDS).count()
-    pending = report.pending if tries < _MOST_TRIES - 1 else ()
+    tries = 1 + _all_of(version, device, direction).filter(finished_at__gt=now - _STANDS).count()
+    pending = report.pending if tries < _MOST_TRIES else ()
     measurement.report, measurement.reason = codec.encode(replace(report, pending=pending)), ""
     lifecycle.end(measurement, Status.FINISHED, {}, now=now)
     if pending:
@@ -167,7 +167,8 @@ def _with_known(evaluation: Evaluation, result: EvaluationResult) -> EvaluationR
     """With what is known of the baselines that it lacks, by workload."""
     of = (evaluation.task_version, evaluation.device, evaluation.direction)
     try:
-        known = measured_baselines(*of)
+        anchor = result.environment.anchor_ns
+        known = measured_baselines(*of, anchor_ns=anchor.mean if anchor else None)
         missing = {
             each.name: {
                 name: time

@@ -193,11 +193,13 @@ def runs_of(
     metric: "seed" or "baseline", what the speedup is over.
     """
     runs = ablation_runs(user, *problem).filter(status=Run.Status.FINISHED)
-    return [_ablation_run(summary, metric) for summary in summaries(runs.all()[:MOST_RUNS], now)]
+    return [ablation_run(summary, metric) for summary in summaries(runs.all()[:MOST_RUNS], now)]
 
 
-def _ablation_run(summary: RunSummary, metric: str) -> AblationRun:
-    speedup = summary.speedup_seed if metric == "seed" else summary.speedup_baseline
+def ablation_run(summary: RunSummary, metric: str) -> AblationRun:
+    """A run as statistics see it; over the baseline, only ranked bests have a speedup."""
+    scored = summary.speedup_baseline if summary.is_ranked else None  # of one kind in a mean
+    speedup = summary.speedup_seed if metric == "seed" else scored
     return AblationRun(
         run=str(summary.run.pk),
         setting={name: value for name, value in summary.settings.items() if name != SEED},

@@ -14,6 +14,7 @@ from gpu_runner.data.verdict import Direction, Mode, Verdict
 from runs_app.core.api_body import Body, one_of
 from runs_app.core.api_pages import ask_again
 from runs_app.core.errors import SubmissionError
+from runs_app.core.work.result_state import COMPARED_WITH, compared_with
 from runs_app.features.rewards.services import (
     own_evaluations,
     refused_by_audits,
@@ -110,11 +111,12 @@ class RewardOut(Schema):
         json_schema_extra=one_of("", *Verdict),
     )
     reward: float | None = Field(
-        description="The score of a correct kernel or, without unlisted sizes, its speedup over the"
-        " best baseline. 0 if the kernel isn't correct, or while its result is in quarantine or"
+        description="The score of a correct kernel or, without unlisted sizes, its speedup; see"
+        " `compared_with`. 0 if the kernel isn't correct, or while its result is in quarantine or"
         " rejected. Null if the kernel isn't to blame, so leave it out of training: the evaluation"
         " isn't over, it was canceled, we failed (SYSTEM_ERROR), or there's no baseline yet."
     )
+    compared_with: str = Field(description=COMPARED_WITH)
     reason: str = Field(description="The reason for the verdict or the reward.")
     seconds: float | None = Field(
         description="How many seconds a runner worked on it, including the build. Null until"
@@ -184,6 +186,7 @@ def _reward(evaluation: Evaluation, user: Viewer, *, is_refused: bool) -> dict[s
         "over": evaluation.is_over,
         "verdict": evaluation.verdict,
         "reward": reward,
+        "compared_with": compared_with(evaluation),
         "reason": reason,
         "seconds": seconds_of(evaluation),
         "url": evaluation.submission.get_absolute_url(),

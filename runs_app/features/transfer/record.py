@@ -253,8 +253,5 @@ else:  # what `codec` decodes
 class RunFile(ResultFile):
     """One run of a site; the results are those with which its candidates stand on boards."""
 
-    READS: ClassVar[tuple[int, ...]] = (1, 2)
-
     format: str = "kbench-run"
-    version: int = 2
     run: _Run

@@ -52,8 +52,6 @@ def import_run(*, document: object, now: datetime) -> Run | None:
     """
     file = faults.decode(document, RunFile)
     run_faults.refuse_wrong(file, now)
-    if file.version == 1:
-        file = _unpriced(file)
     key = uuid5(UUID(file.run.id), file.site)  # the same each time
     if Run.objects.filter(pk__in=(key, file.run.id)).exists():
         return None
@@ -64,32 +62,6 @@ def import_run(*, document: object, now: datetime) -> Run | None:
         raise DataError(f"run.{error.field}", error.reason) from None
     except IntegrityError as error:
         raise DataError("run", f"contradicts itself: {error}".split("\n", 1)[0]) from None
-
-
-def _unpriced(file: RunFile) -> RunFile:
-    """A file of version 1 as of now: a price of 0 was also what nobody had entered."""
-    run, names = file.run, set()
-    specs: list[dict[str, object]] = []
-    for model in run.config.get("models", ()):
-        is_known = model.get("price_in_usd") or model.get("price_out_usd")
-        names |= set() if is_known else {model["name"]}
-        specs.append(model if is_known else model | {"price_in_usd": None, "price_out_usd": None})
-    calls = [
-        replace(call, cost_usd=None)
-        if call.language_model in names and call.tokens_in + call.tokens_out
-        else call
-        for call in run.calls
-    ]
-    unknown = {call.number for call in calls if call.cost_usd is None}
-    events = [
-        replace(each, payload={**each.payload, "cost_usd": None})
-        if "cost_usd" in each.payload and each.payload.get("ask") in unknown
-        else each
-        for each in run.events
-    ]
-    config, usd = {**run.config, "models": specs}, None if unknown else run.usd
-    changed = {"config": config, "usd": usd, "calls": tuple(calls), "events": tuple(events)}
-    return replace(file, run=replace(run, **changed))
 
 
 def _version(run: Record) -> TaskVersion:

@@ -32,8 +32,7 @@ export function lines(state, known) {
   const found = { ...known };
   const seed = seedOf(state);
   found["seed kernel"] = seed && searchNs(seed);
-  const drawn = Object.keys(found).some((name) => name.includes("baseline"));
-  if (!drawn && state.baseline_ns) found["best baseline"] = state.baseline_ns;
+  if (state.baseline_ns) found[state.baseline_name] = state.baseline_ns;
   const sample = state.candidates.find((row) => row?.latency_ns && row.floor_fraction);
   if (sample && !found["physical limit"]) found["physical limit"] = sample.latency_ns * sample.floor_fraction;
   return Object.entries(found).filter(([, value]) => value > 0);

@@ -44,9 +44,10 @@ function reference(view) {
 
 // Speedups are over the baseline as long as the seed kernel has no time.
 function scaleWords(view) {
-  if (byId("over").value === "baseline") return "speedup over the best baseline";
+  const overBaseline = `speedup over the ${view.baseline_name || "best baseline"}`;
+  if (byId("over").value === "baseline") return overBaseline;
   const timed = !seedOf(view)?.latency_ns && view.best !== null;
-  return timed ? "speedup over the best baseline: the seed kernel has no time" : "speedup over the seed kernel";
+  return timed ? `${overBaseline}: the seed kernel has no time` : "speedup over the seed kernel";
 }
 
 async function draw() {

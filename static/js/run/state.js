@@ -13,7 +13,7 @@ export function emptyState(config) {
   return {
     seq: 0, at: 0, startedAt: config.startedAt,
     status: "RUNNING", reason: "", evaluations: 0, active_s: 0, searching: false, heardAt: 0, best: null,
-    budget: config.budget, truth: config.truth, baseline_ns: config.baselineNs,
+    budget: config.budget, truth: config.truth, baseline_ns: config.baselineNs, baseline_name: config.baselineName,
     candidates: [], calls: new Map(), lines: [],
   };
 }

@@ -95,6 +95,16 @@ def test_it_has_what_the_ranked_result_knows() -> None:
     assert "no baseline is known" not in page(profile)
 
 
+def test_what_is_known_is_carried_to_the_devices_speed_of_then() -> None:
+    ranked = make.make_finished_evaluation(
+        mode="ranked", result={"environment": {"anchor_ns": {"before": 1000.0, "after": 1000.0}}}
+    )
+    slower = {**NONE, "environment": {"anchor_ns": {"before": 1100.0, "after": 1100.0}}}
+    profile = again(ranked, Mode.PROFILE, slower)
+    assert ranked.speedup_eager is not None
+    assert profile.speedup_eager == pytest.approx(1.1 * ranked.speedup_eager)
+
+
 def test_one_that_cannot_be_measured_is_not_waited_for() -> None:
     version = make.make_task_version()
     pending = {**ONLY_EAGER, "pending_baselines": ("compiled",)}

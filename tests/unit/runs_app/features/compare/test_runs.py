@@ -10,8 +10,8 @@ from django.test import Client
 
 from gpu_runner.data.verdict import Mode
 from runs_app.features.compare.curve import curve
-from runs_app.features.compare.runs import summaries
-from runs_app.models import LanguageModel, LanguageModelCall, Run
+from runs_app.features.compare.runs import ablation_run, summaries
+from runs_app.models import Evaluation, LanguageModel, LanguageModelCall, Run
 from runs_app.optimiser.evolve import events
 from runs_app.optimiser.evolve.config import Budget, ModelSpec, RunConfig, VerifierConfig
 from runs_app.optimiser.evolve.strategies.cudamaster import REPLACED
@@ -88,6 +88,11 @@ def test_a_summary_counts_failures_by_kind() -> None:
     assert (found.proposals, found.unmeasured) == (3, 1)
     assert found.speedup_seed == pytest.approx(2.0)
     assert found.speedup_baseline == entry.rated  # what the run's page leads with
+    assert ablation_run(found, "baseline").speedup == entry.rated
+    Evaluation.objects.update(mode="quick", audited="none")
+    (found,) = summaries(Run.objects.filter(pk=run.pk), make.NOW)
+    assert found.speedup_baseline is not None
+    assert ablation_run(found, "baseline").speedup is None  # a mean is over scores alone
     assert found.improved
 
 

@@ -150,6 +150,7 @@ def test_the_reward_is_the_score_or_nothing(ada: User, token: str) -> None:
     assert [each["over"] for each in told] == [True, True, True, True, True, False, True, True]
     assert "quarantine" in told[3]["reason"]
     assert told[6]["verdict"] == ""
+    assert [each["compared_with"] for each in told[4:6]] == ["best", ""]
     assert "no baseline" in told[7]["reason"]
     assert told[0]["seconds"] >= 0
     assert (told[5]["seconds"], told[0]["url"]) == (None, right.submission.get_absolute_url())

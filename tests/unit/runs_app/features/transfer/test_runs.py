@@ -230,7 +230,7 @@ def test_runs_that_come_with_kbench_are_imported_once(
     call_command("import_run", shipped=True)
     assert capsys.readouterr().out.count("/runs/") == Run.objects.count() == count
     assert "the speed of the best baseline" in Client().get("/").content.decode()
-    assert "price unknown" in Client().get("/runs/").content.decode()  # 0 in their version 1
+    assert "price unknown" in Client().get("/runs/").content.decode()
     call_command("import_run", shipped=True)
     assert capsys.readouterr().out == ""
     with pytest.raises(CommandError, match="--shipped"):
