@@ -13,20 +13,17 @@ from typing import Any, TypeAlias
 from gpu_runner.check import command as check
 from gpu_runner.daemon import config as daemon
 from gpu_runner.daemon.work import work
-from gpu_runner.data.baselines import BaselineRequest
 from gpu_runner.data.codec import DataError, encode
 from gpu_runner.data.evaluation import EvaluationRequest, EvaluationResult
 from gpu_runner.data.files import check_modules
 from gpu_runner.data.formats import find_task
 from gpu_runner.data.formats.kernelbench import has_own_shape_alone
 from gpu_runner.data.formats.text import decoded, read_text
-from gpu_runner.data.numbers import duration_text
 from gpu_runner.data.solution import SOURCE_LIMIT_BYTES, Solution, code_of
 from gpu_runner.data.soundness import MUTANT_SEEDS
 from gpu_runner.data.static import gpu_reason, usual_kind
 from gpu_runner.data.task import Task
 from gpu_runner.data.verdict import DeviceKind, Direction, Language, Mode, Verdict
-from gpu_runner.supervisor.baseline_job import measure_baselines
 from gpu_runner.supervisor.device.device import DeviceError, cuda_devices, device_slug, first_gpu
 from gpu_runner.supervisor.doctor import doctor, measure_peaks
 from gpu_runner.supervisor.evaluate import evaluate
@@ -74,7 +71,7 @@ def _one_or_more(text: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m gpu_runner", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    for add in (_add_evaluate, _add_doctor, _add_filter, _add_vary, _add_baselines):
+    for add in (_add_evaluate, _add_doctor, _add_filter, _add_vary):
         add(commands)
     check.add(commands.add_parser)
     serve = commands.add_parser("work", help="run jobs from a site or a folder")
@@ -161,18 +158,6 @@ def _add_vary(commands: _Commands) -> None:
     )
     varied.add_argument("--task", required=True, help="path to the KernelBench file")
     varied.set_defaults(run=_vary, device="cpu", index=0)
-
-
-def _add_baselines(commands: _Commands) -> None:
-    apart = commands.add_parser(
-        "baselines",
-        help="measure and store a task's baselines, including compiled ones",
-        description="`evaluate --mode ranked` measures only the quick baselines, and uses stored"
-        " times for the rest. Exit status: 0 if every baseline was measured, 1 if not, 2 for a"
-        " broken task.",
-        parents=_shared("task", "device", "index", "direction", "cache", "allow-unjailed"),
-    )
-    apart.set_defaults(run=_baselines)
 
 
 def _add_doctor(commands: _Commands) -> None:
@@ -321,21 +306,6 @@ def _vary(options: argparse.Namespace) -> int:
     if found.remark:
         print(found.remark)
     return EXIT_OTHER_VERDICT if found.remark else EXIT_CORRECT
-
-
-def _baselines(options: argparse.Namespace) -> int:
-    config = _config(options, DeviceKind(options.device))
-    task, direction = find_task(options.task), Direction(options.direction)
-    request = BaselineRequest(
-        measurement_id="", task=task, direction=direction, device=config.device
-    )
-    report = measure_baselines(request, config, lambda text: None)
-    for workload, found in report.baselines.items():
-        times = ", ".join(f"{name} {duration_text(each.time_ns)}" for name, each in found.items())
-        print(f"  {workload:<28} {times}")
-    for where, reason in report.errors.items():
-        print(f"  {where}: {reason}")
-    return EXIT_OTHER_VERDICT if report.errors else EXIT_CORRECT
 
 
 def _doctor(options: argparse.Namespace) -> int:

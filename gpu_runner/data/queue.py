@@ -15,8 +15,8 @@ class Urgency(StrEnum):
     BUILDS = "-builds"  # mode `compile`: needs no device
     PEOPLE = ""  # somebody submitted it
     RUNS = "-runs"  # a candidate of an optimization run, or of a challenge
+    BASELINES = "-baselines"  # those that are compiled for a minute: no result is final before
     AUDITS = "-audits"  # of leaders: a place is provisional without it
-    BASELINES = "-baselines"  # those that are compiled for a minute: results are provisional
     BACKGROUND = "-background"  # the site's own, and nobody waits for it
 
     @property
@@ -33,7 +33,7 @@ class Urgency(StrEnum):
 OF_PEOPLE = (Urgency.BUILDS, Urgency.PEOPLE)
 """A person waits for these."""
 
-OF_THE_SITE = (Urgency.AUDITS, Urgency.BASELINES, Urgency.BACKGROUND)
+OF_THE_SITE = (Urgency.BASELINES, Urgency.AUDITS, Urgency.BACKGROUND)
 """Neither a person nor a run waits for these."""
 
 

@@ -96,7 +96,7 @@ def test_the_most_urgent_goes_first_and_of_these_the_oldest() -> None:
     late, early = evaluation(3, now=make.later(9)), evaluation(4, now=make.later(3))
     checked = asking.check(version, make.later(5))
     build = evaluation(5, queue_place=Urgency.BUILDS.place, now=make.later(10))
-    expected = [build, early, checked, late, candidate, audit, measurement, background]
+    expected = [build, early, checked, late, candidate, measurement, audit, background]
     found = names(*(given(runner) for _ in range(9)))
     assert found == [name(row) for row in expected]
 
