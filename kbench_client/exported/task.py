@@ -156,7 +156,8 @@ def expected(arguments: Arguments) -> Outputs:
 def fallback(arguments: Arguments) -> Outputs:
     """What PyTorch computes: the task's baseline, or its reference."""
     own = "baseline_fn" if DIRECTION == "forward" else ""
-    return _reference(own if hasattr(_module(), own) else f"{DIRECTION}_fn", arguments)
+    name = own if hasattr(_module(), own) else f"{DIRECTION}_fn"
+    return _reference(name, mapped(Tensor.contiguous, arguments))  # sparse ones ignore strides
 
 
 def outputs_like(arguments: Arguments) -> list[tuple[Any, torch.dtype]]:

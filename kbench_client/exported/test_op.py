@@ -9,6 +9,7 @@ import torch
 from . import dispatch, op, task
 
 KIND: str = task.WINNER["device"]["kind"]
+SLACK = 1e-3  # chosen: two calls may add up in another order; test_verdict judges the errors
 
 
 class TestOperator(unittest.TestCase):
@@ -20,7 +21,15 @@ class TestOperator(unittest.TestCase):
         for workload in task.WINNER["workloads"]:
             with self.subTest(workload["name"]):
                 arguments = task.draw(workload, 1, device).arguments
-                torch.library.opcheck(op.OPERATOR, arguments)
+                torch.library.opcheck(
+                    op.OPERATOR, arguments, rtol=SLACK, atol=SLACK * _largest(arguments)
+                )
+
+
+def _largest(arguments: task.Arguments) -> float:
+    """The largest size of a finite number among the outputs."""
+    outputs = (each.double().nan_to_num(0.0, 0.0, 0.0) for each in dispatch.run(arguments))
+    return max((float(each.abs().max()) for each in outputs if each.numel()), default=0.0)
 
 
 if __name__ == "__main__":
