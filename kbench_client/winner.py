@@ -113,7 +113,6 @@ def facts(winner: Winner) -> Document:
     environment = result["environment"]
     kind = environment.get("device_kind")
     arguments, parameters = _arguments(task, _functions(task)[f"{direction}_fn"])
-    command = shlex.split((result.get("build") or {}).get("command", ""))
     return {
         "name": winner.name,
         "task": submission["task"],
@@ -129,7 +128,7 @@ def facts(winner: Winner) -> Document:
         "abi": task["abi"],
         "dtype": task["dtype"],
         "symbol": _symbol(task),
-        "flags": [] if submission["language"] == "python" else portable(command),
+        "flags": _flags(result) if submission["language"] != "python" else [],
         "arguments": [f"{n}_" if keyword.iskeyword(n) else n for n in arguments],
         "parameters": parameters,
         "tolerance": task["tolerance"],
@@ -142,6 +141,15 @@ def facts(winner: Winner) -> Document:
         "compiler": environment.get("compiler") or "no compiler",
         "workloads": proven(evaluation),
     }
+
+
+def _flags(result: Document) -> list[str]:
+    """Those of the measured build. Raises `Stop` where the result doesn't say them."""
+    command = shlex.split((result.get("build") or {}).get("command", ""))
+    if not command:
+        reason = "its result doesn't say how the kernel was built: evaluate it again, then export"
+        raise Stop(Exit.MISUSE, reason, "ID")
+    return portable(command)
 
 
 def portable(command: list[str]) -> list[str]:

@@ -265,6 +265,7 @@ def test_only_a_winner_leaves(kbench: Command, home: Path) -> None:
     assert refused(kbench, winner(result={"suspicions": doubt})) == (Exit.OTHER_VERDICT, "ID")
     later = {"pending_baselines": ("compiled",)}
     assert refused(kbench, winner(result=later)) == (Exit.MISUSE, "ID")
+    assert refused(kbench, winner(result={"build": None})) == (Exit.MISUSE, "ID")
 
 
 def test_a_task_that_nothing_can_stand_in_for_is_refused(kbench: Command) -> None:
