@@ -171,6 +171,7 @@ def _entry(entry: dict[str, Any]) -> str:
             ranked += f", {factor(task['speedup'])} of the best baseline"
         if task["unlisted_speedup"]:
             ranked += f", {factor(task['unlisted_speedup'])} on unlisted sizes"
-        time_ns = task["latency_ns"] or task["best_latency_ns"]
+        is_ranked = task["latency_ns"] and not task["doubted"]
+        time_ns = task["latency_ns"] if is_ranked else task["best_latency_ns"]
         rows.append(f"  {task['task']}: {count}, best {duration(time_ns)}{ranked}")
     return "\n".join(rows)
