@@ -91,6 +91,9 @@ def _of_entry(
         reported = reported | {"transcript": _text(Path(options.transcript))}
     if reported:
         site.report(options.name, reported)
+    if options.finish and options.wait:  # perhaps it has ended, and only the wait was cut short
+        entry = site.entry(options.name)
+        return site.finish(options.name) if entry["state"] == "running" else entry
     return site.finish(options.name) if options.finish else site.entry(options.name)
 
 

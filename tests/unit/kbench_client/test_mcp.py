@@ -262,7 +262,9 @@ def test_from_entering_to_the_end(
     assert kbench("challenge").out == kbench("challenge", entry[:8]).out == reported.out
     finished = kbench("challenge", entry, "--finish").out
     assert finished.startswith("ranking (finished): 1 of 1 kernels")
-    assert "still ranking" in kbench("challenge", entry, "--wait", "--timeout", "0").err
+    assert "has ended" in kbench("challenge", entry, "--finish").err
+    for words in (("--wait",), ("--finish", "--wait")):
+        assert "still ranking" in kbench("challenge", entry, *words, "--timeout", "0").err
     row = Entry.objects.get()
     assert (row.usd, row.tokens, row.transcript) == (1.5, 900, "I tried")
     end(Evaluation.objects.get(mode="ranked"))
