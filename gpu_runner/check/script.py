@@ -30,6 +30,7 @@ SIZE = "kbench_size"
 _REFERENCE, _INPUTS, _KERNEL = "ref", "inputs", "kernel"
 _WHOLE = "must be whole numbers of at least 1"
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_LAUNCHED = {"triton.jit", "gluon.jit", "cuda.jit", "numba.cuda.jit"}
 _NARROW = {"bfloat16": "bfloat16", "float16": "float16", "half": "float16"}
 _REAL = ("float32", *dict.fromkeys(_NARROW.values()))
 _MODEL = """
@@ -86,10 +87,7 @@ def read_script(path: Path, sizes: Sequence[int], *, has_gpu: bool) -> Script:
     dtype = _dtype(_needed(text, tree, [own[_INPUTS]]), _needed(text, tree, [own[_REFERENCE]]))
     kernels = dict(_kernels(path, text, own, has_gpu=has_gpu))
     if not kernels:
-        raise DataError(
-            path.name,
-            "must define kernel() or kernel_NAME(), or be next to a .cu or .cpp file of that name",
-        )
+        raise _no_kernel(path, own)
     is_for_gpu = has_gpu or any(gpu_reason(each.code) for each in kernels.values())
     kind = DeviceKind.CUDA if is_for_gpu else DeviceKind.CPU
     found = _sizes(tree, own[_INPUTS], sizes)
@@ -105,13 +103,34 @@ def read_script(path: Path, sizes: Sequence[int], *, has_gpu: bool) -> Script:
 def _kernels(
     path: Path, text: str, own: dict[str, ast.FunctionDef], *, has_gpu: bool
 ) -> Iterator[tuple[str, Solution]]:
-    for name in own:
-        if name == _KERNEL or name.startswith(f"{_KERNEL}_"):
+    for name, function in own.items():
+        is_named = name == _KERNEL or name.startswith(f"{_KERNEL}_")
+        if is_named and not _is_launched(function):
             yield name, _solution(path, _alone(text, own, name), Language.PYTHON)
     for language in (Language.CUDA, Language.CPP):
         beside = path.with_suffix(language.suffix)
         if beside.is_file() and (has_gpu or language is Language.CPP):
             yield beside.name, _solution(beside, _text(beside), language)
+
+
+def _is_launched(function: ast.FunctionDef) -> bool:
+    """Whether only a launch on a grid can call it, as with what `triton.jit` decorates."""
+    calls = [d.func if isinstance(d, ast.Call) else d for d in function.decorator_list]
+    return any(ast.unparse(each) in _LAUNCHED for each in calls)
+
+
+def _no_kernel(path: Path, own: dict[str, ast.FunctionDef]) -> DataError:
+    """Why a script has no kernel that can be measured here."""
+    for name, function in own.items():
+        if name.startswith(_KERNEL) and _is_launched(function):
+            reason = f"must define a kernel() that launches {name}() and takes ref()'s arguments"
+            return DataError(path.name, reason)
+    beside = path.with_suffix(Language.CUDA.suffix)
+    if beside.is_file():
+        reason = f"{beside.name} runs only on a GPU, and {path.name} has no kernel() for the CPU"
+        return DataError("device", reason)
+    reason = "must define kernel() or kernel_NAME(), or be next to a .cu or .cpp file of that name"
+    return DataError(path.name, reason)
 
 
 def _solution(path: Path, source: str, language: Language) -> Solution:

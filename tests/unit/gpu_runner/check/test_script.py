@@ -124,6 +124,25 @@ def test_sources_beside_it_are_kernels_too(tmp_path: Path) -> None:
     assert set(on_gpu.kernels) - set(here.kernels) == {"mine.cu"}
 
 
+def test_a_cuda_source_alone_is_refused_without_a_gpu(tmp_path: Path) -> None:
+    (tmp_path / "mine.cu").write_text("int one;")
+    alone = SCRIPT.replace("def kernel", "def other")
+    assert list(read(tmp_path, alone, has_gpu=True).kernels) == ["mine.cu"]
+    with pytest.raises(DataError, match=r"mine\.cu runs only on a GPU") as raised:
+        read(tmp_path, alone)
+    assert raised.value.field == "device"
+
+
+def test_what_a_grid_launches_is_no_kernel_to_call(tmp_path: Path) -> None:
+    launched = SCRIPT.replace("def kernel(", "@triton.jit\ndef kernel(")
+    assert list(read(tmp_path, launched).kernels) == ["kernel_other"]
+    alone = launched.replace("def kernel_other", "def other")
+    with pytest.raises(DataError, match=r"a kernel\(\) that launches kernel\(\)"):
+        read(tmp_path, alone)
+    callable_too = SCRIPT.replace("def kernel(", "@torch.compile(dynamic=False)\ndef kernel(")
+    assert list(read(tmp_path, callable_too).kernels) == ["kernel", "kernel_other"]
+
+
 @pytest.mark.parametrize(
     ("change", "field", "reason"),
     [

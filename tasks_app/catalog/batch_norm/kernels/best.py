@@ -1,0 +1,136 @@
+"""Batch normalization with one, or else two, reads of the samples.
+
+- Up to 2048 samples: a program keeps all samples of a few channels in registers. It subtracts the
+  mean before it squares, so channels far from zero lose no precision.
+- More samples: the first kernel computes mean and sum of squared deviations of tiles of rows, and
+  merges them by Chan's formula, again without subtracting large squares. The second merges the
+  programs' results and turns them into a factor and a mean for each channel. The third applies them,
+  beginning with the rows that were read last and are still in the L2 cache.
+- All arithmetic is float32, even for BF16.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+WHOLE = 2048  # samples that a program holds in registers
+PARTS = 128  # programs that share the rows of a channel, at most
+
+
+@triton.jit
+def normalized(
+    out, x, gamma, beta, epsilon, N, C, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
+    row = tl.arange(0, ROWS)[:, None]
+    column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    at = row.to(tl.int64) * C + column
+    held = (row < N) & (column < C)
+    value = tl.load(x + at, held, other=0.0).to(tl.float32)
+    factor = tl.load(gamma + column, column < C, other=0.0).to(tl.float32)
+    term = tl.load(beta + column, column < C, other=0.0).to(tl.float32)
+    mean = tl.sum(value, 0)[None, :] / N
+    value = tl.where(row < N, value - mean, 0.0)
+    variance = tl.sum(value * value, 0)[None, :] / N
+    result = value * (factor / tl.sqrt(variance + epsilon)) + term
+    tl.store(out + at, result.to(out.dtype.element_ty), held)
+
+
+@triton.jit
+def statistics(
+    means, squares, x, N, C, rows, TILE: tl.constexpr, BLOCK: tl.constexpr
+):
+    """Mean and summed squared deviations of `rows` samples for each channel."""
+    part = tl.program_id(1)
+    column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mean = tl.zeros((BLOCK,), dtype=tl.float32)
+    square = tl.zeros((BLOCK,), dtype=tl.float32)
+    begin = part * rows
+    end = min(begin + rows, N)
+    for first in range(begin, end, TILE):
+        row = first + tl.arange(0, TILE)
+        count = tl.cast(min(end - first, TILE), tl.float32)
+        held = (row[:, None] < end) & (column[None, :] < C)
+        at = row.to(tl.int64)[:, None] * C + column[None, :]
+        value = tl.load(x + at, held, other=0.0).to(tl.float32)
+        tile_mean = tl.sum(value, 0) / count
+        value = tl.where(row[:, None] < end, value - tile_mean[None, :], 0.0)
+        before = tl.cast(first - begin, tl.float32)
+        share = count / (before + count)
+        away = tile_mean - mean
+        mean += away * share
+        square += tl.sum(value * value, 0) + away * away * (before * share)
+    place = part.to(tl.int64) * C + column
+    tl.store(means + place, mean, column < C)
+    tl.store(squares + place, square, column < C)
+
+
+@triton.jit
+def merged(
+    found, means, squares, gamma, epsilon, N, C, rows, parts,
+    PARTS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The mean of each channel, and what to multiply deviations by."""
+    part = tl.arange(0, PARTS)[:, None]
+    column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    held = (part < parts) & (column < C)
+    count = tl.where(part < parts, tl.minimum(N - part * rows, rows), 0).to(tl.float32)
+    mean = tl.load(means + part * C + column, held, other=0.0)
+    square = tl.load(squares + part * C + column, held, other=0.0)
+    # Around the first part's mean: the sum of large means would be less precise.
+    center = tl.load(means + column, column < C, other=0.0)
+    shift = tl.sum((mean - center) * count, 0)[None, :] / N
+    away = mean - center - shift
+    variance = tl.sum(square + away * away * count, 0)[None, :] / N
+    factor = tl.load(gamma + column, column < C, other=0.0).to(tl.float32)
+    tl.store(found + column, center + shift, column < C)
+    tl.store(found + C + column, factor / tl.sqrt(variance + epsilon), column < C)
+
+
+@triton.jit
+def applied(out, x, found, beta, N, C, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    first = (tl.num_programs(1) - 1 - tl.program_id(1)) * ROWS
+    row = first + tl.arange(0, ROWS)[:, None]
+    held = (row < N) & (column < C)
+    at = row.to(tl.int64) * C + column
+    mean = tl.load(found + column, column < C, other=0.0)
+    factor = tl.load(found + C + column, column < C, other=0.0)
+    term = tl.load(beta + column, column < C, other=0.0).to(tl.float32)
+    value = tl.load(x + at, held, other=0.0).to(tl.float32)
+    result = (value - mean) * factor + term
+    tl.store(out + at, result.to(out.dtype.element_ty), held)
+
+
+def forward(input, gamma, beta, epsilon, N, C):
+    out = torch.empty_like(input)
+    if N <= WHOLE:
+        rows = max(2, triton.next_power_of_2(N))
+        block = max(8, min(64, 8192 // rows, triton.next_power_of_2(C)))
+        normalized[(triton.cdiv(C, block),)](
+            out, input, gamma, beta, epsilon, N, C, ROWS=rows, BLOCK=block,
+            num_warps=min(16, max(1, rows * block // 512)),
+        )  # fmt: skip
+        return out
+    block = min(128, triton.next_power_of_2(C))
+    tile = 4096 // block
+    parts = min(PARTS, triton.cdiv(N, tile))
+    rows = triton.cdiv(triton.cdiv(N, parts), tile) * tile
+    parts = triton.cdiv(N, rows)
+    means = torch.empty(2, parts, C, device=input.device)
+    found = torch.empty(2, C, device=input.device)
+    columns = triton.cdiv(C, block)
+    statistics[(columns, parts)](
+        means[0], means[1], input, N, C, rows, TILE=tile, BLOCK=block, num_warps=8
+    )
+    merged[(triton.cdiv(C, 16),)](
+        found, means[0], means[1], gamma, epsilon, N, C, rows, parts,
+        PARTS=triton.next_power_of_2(parts), BLOCK=16,
+    )  # fmt: skip
+    wide = min(1024, triton.next_power_of_2(C))
+    height = 4096 // wide
+    applied[(triton.cdiv(C, wide), triton.cdiv(N, height))](
+        out, input, found, beta, N, C, ROWS=height, BLOCK=wide, num_warps=8
+    )
+    return out
