@@ -56,12 +56,17 @@ class Bound:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Times as fast as the old kernel the new one is, with a 95 % interval over the rounds."""
+    """Times as fast as the old kernel the new one is, with a 95 % interval over the rounds.
+
+    old_ns and new_ns are the geometric means of the rounds' times, so that `value` is their ratio.
+    """
 
     value: float
     low: float
     high: float
     rounds: int
+    old_ns: float
+    new_ns: float
 
     @classmethod
     def of(cls, old_ns: Sequence[float], new_ns: Sequence[float]) -> Ratio:
@@ -69,7 +74,9 @@ class Ratio:
         logs = [math.log(old / new) for old, new in zip(old_ns, new_ns, strict=True)]
         mean, half = statistics.mean(logs), statistics.stdev(logs) / math.sqrt(len(logs))
         half *= _STUDENT[len(logs)]
-        return cls(math.exp(mean), math.exp(mean - half), math.exp(mean + half), len(logs))
+        old, new = statistics.geometric_mean(old_ns), statistics.geometric_mean(new_ns)
+        ends = math.exp(mean - half), math.exp(mean + half)
+        return cls(math.exp(mean), *ends, len(logs), old, new)
 
 
 @dataclass(frozen=True)

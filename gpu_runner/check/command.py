@@ -193,7 +193,8 @@ def _kernel(name: str, result: EvaluationResult, checked: Checked) -> Iterator[s
     if result.verdict is Verdict.COMPILE_ERROR and result.build:
         yield result.build.log.strip()[:_LOG_LIMIT]
     if result.mismatch:
-        yield from (f"  looks like this: {found.text}" for found in result.mismatch.findings)
+        found = (each.text for each in result.mismatch.findings)
+        yield from (f"  looks like this: {text}" for text in found if text not in result.reason)
     if result.verdict is not Verdict.CORRECT and result.output:
         yield f"  printed: {result.output.strip()[:_LOG_LIMIT]}"
     if result.log:
@@ -235,5 +236,7 @@ def _ratio(name: str, ratio: Ratio) -> str:
         said = "slower than before"
     else:
         said = "no difference"
-    interval = f"95 %: {ratio.low:.3f} to {ratio.high:.3f}, {ratio.rounds} rounds"
-    return f"{name}: {said}, {ratio.value:.3f}× as fast ({interval})"
+    spans = f"from {duration_text(ratio.old_ns)} to {duration_text(ratio.new_ns)}"
+    interval = f"95 %: {ratio.low:.3f} to {ratio.high:.3f}"
+    means = f"{spans}, means of {ratio.rounds} rounds"
+    return f"{name}: {said}, {ratio.value:.3f}× as fast ({interval}; {means})"

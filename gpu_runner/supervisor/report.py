@@ -18,7 +18,7 @@ def describe(result: EvaluationResult) -> str:
     if result.verdict is Verdict.COMPILE_ERROR and result.build:
         lines.append(result.build.log.rstrip())
     if result.mismatch:
-        lines += _mismatch(result.mismatch)
+        lines += _mismatch(result.mismatch, result.reason)
     lines += [_workload(w) for w in result.workloads if w.measurement is not None]
     if result.latency_ns is not None:
         lines.append(_headline(result))
@@ -41,13 +41,15 @@ def describe(result: EvaluationResult) -> str:
     return "\n".join(lines)
 
 
-def _mismatch(found: Mismatch) -> list[str]:
+def _mismatch(found: Mismatch, reason: str) -> list[str]:
+    """The first wrong element, and those findings that the verdict's reason doesn't have."""
     where = f"{found.output}{list(found.index)}"
     first = (
         f"  first wrong element: {where} is {found.actual}, expected {found.expected} ±"
         f" {found.bound}"
     )
-    looks = [f"  it looks like this: {finding.text}" for finding in found.findings]
+    found_out = (each.text for each in found.findings)
+    looks = [f"  it looks like this: {text}" for text in found_out if text not in reason]
     return [first, *looks] if found.index else looks
 
 

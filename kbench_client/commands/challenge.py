@@ -91,6 +91,9 @@ def _of_entry(
         reported = reported | {"transcript": _text(Path(options.transcript))}
     if reported:
         site.report(options.name, reported)
+    if options.finish and options.wait:  # perhaps it has ended, and only the wait was cut short
+        entry = site.entry(options.name)
+        return site.finish(options.name) if entry["state"] == "running" else entry
     return site.finish(options.name) if options.finish else site.entry(options.name)
 
 
@@ -171,6 +174,7 @@ def _entry(entry: dict[str, Any]) -> str:
             ranked += f", {factor(task['speedup'])} of the best baseline"
         if task["unlisted_speedup"]:
             ranked += f", {factor(task['unlisted_speedup'])} on unlisted sizes"
-        time_ns = task["latency_ns"] or task["best_latency_ns"]
+        is_ranked = task["latency_ns"] and not task["doubted"]
+        time_ns = task["latency_ns"] if is_ranked else task["best_latency_ns"]
         rows.append(f"  {task['task']}: {count}, best {duration(time_ns)}{ranked}")
     return "\n".join(rows)

@@ -26,7 +26,7 @@ _KINDS = {"cpp": "cpu", "cuda": "cuda"}  # gpu_runner looks at what is written i
 _MISUSE = 2
 """Status of `gpu_runner` for wrong use, or a broken host."""
 _SINGLE = ("compare", "rounds", "device", "mode")
-_HEAD = "| kernel | verdict | before | now | times as fast | |\n|---|---|---|---|---|---|"
+_HEAD = "| kernel | verdict | before | now | speedup | |\n|---|---|---|---|---|---|"
 _OLD = ", old"
 
 
@@ -261,12 +261,13 @@ def _git(here: Path, folder: Path, *words: str) -> str:
 def _row(script: str, name: str, document: Mapping[str, Any], threshold: float) -> tuple[str, bool]:
     """A line of the table, and whether the kernel passes."""
     now, ratio = document["kernels"][name], document["ratios"].get(name)
-    before = document["kernels"].get(f"{name}{_OLD}", {}).get("time_ns")
+    before, after = document["kernels"].get(f"{name}{_OLD}", {}).get("time_ns"), now["time_ns"]
     is_right = now["verdict"] == "CORRECT"
     is_good = is_right and (ratio is None or ratio["high"] >= threshold)
     change = ""
     if ratio:
+        before, after = ratio["old_ns"], ratio["new_ns"]
         change = f"{ratio['value']:.3f} ({ratio['low']:.3f} to {ratio['high']:.3f})"
-    verdict = "right" if is_right else f"{now['verdict']}: {now['reason']}"
-    cells = (f"{script} `{name}`", verdict, duration(before), duration(now["time_ns"]), change)
+    verdict = "correct" if is_right else f"{now['verdict']}: {now['reason']}"
+    cells = (f"{script} `{name}`", verdict, duration(before), duration(after), change)
     return f"| {' | '.join(cells)} | {'✓' if is_good else '✗'} |", is_good

@@ -15,7 +15,7 @@ from leaderboard_app.boards.groups import Group, Section
 from leaderboard_app.boards.matrix import Cell, Row
 from leaderboard_app.boards.paired import lead
 from leaderboard_app.boards.query import By
-from leaderboard_app.boards.ranking import Entry
+from leaderboard_app.boards.ranking import Entry, counted_problems
 from runs_app.core.baselines.selectors import Baselines
 from runs_app.core.integrity.ranking import Estimate, Ranked
 from runs_app.models import Device, Evaluation
@@ -34,6 +34,7 @@ from tasks_app.numbers import (
 from tasks_app.templatetags.display import half_width
 
 _MOST_ROWS = 6  # chosen: as high as the figure and the sentence beside the picture
+_MOST_NAMES = 3  # chosen: a sentence names so many that lead equally often
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,11 +97,11 @@ def _beside(libraries: Mapping[str, float]) -> str:
 
 
 def _lead(level: list[str], *, is_sure: bool) -> str:
-    """The verb for who leads with others on the same rank."""
+    """The verb for who leads, perhaps with others on the same rank."""
     if not level:
         return "leads" if is_sure else "is ahead for now"
-    verb = "share the lead" if is_sure else "are ahead for now"
-    return f"and {get_text_list(level, 'and')} {verb}"
+    others = get_text_list(level, "and")
+    return f"shares the lead with {others}" if is_sure else f"is tied with {others} for now"
 
 
 def headline(board: Board, device: Device) -> Headline | None:
@@ -118,8 +119,6 @@ def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
     if not final:
         return None
     faster = sum(Cell(entry).level > 0 for _, entry in final)
-    authors = Counter(entry.author.agent for _, entry in final)
-    name, leads = min(authors.items(), key=lambda pair: (-pair[1], pair[0]))
     best = sorted(final, key=lambda pair: -pair[0].value)
     rows = [
         (entry.problem.label, entry.author.agent, rated, reverse("task", args=[entry.problem.task]))
@@ -127,21 +126,33 @@ def _of_leaders(entries: Sequence[Entry], device: Device) -> Headline | None:
     ]
     return Headline(
         number=str(faster),
-        unit=f"of {counted(len(final), 'task')}",
+        unit=f"of {counted_problems([entry.problem for _, entry in final])}",
         said=f"with a final leader on {device} {'is' if faster == 1 else 'are'} led by a kernel"
-        f" known to be faster than the best baseline. {name} leads the most: {leads}.",
+        f" known to be faster than the best baseline.{_most(final)}",
         kind="faster" if faster else "neutral",
         picture=_picture(rows, "The fastest leaders, compared with the best baseline."),
     )
 
 
+def _most(final: Sequence[tuple[Estimate, Entry]]) -> str:
+    """Who leads the most boards, and how many."""
+    authors = Counter(entry.author.agent for _, entry in final)
+    most = max(authors.values())
+    names = sorted(name for name, leads in authors.items() if leads == most)
+    if len(names) == 1:
+        return f" {names[0]} leads the most: {most}."
+    if len(names) > _MOST_NAMES:
+        return ""
+    return f" {get_text_list(names, 'and')} lead the most: {most} each."
+
+
 def _of_matrix(rows: Iterable[Row], device: Device) -> Headline | None:
     solved = [[cell.entry for cell in row.cells if cell.entry] for row in rows]
     best = [max(entries, key=attrgetter("merit")) for entries in solved if entries]
-    final = [each.author for each in best if each.is_final]
+    final = [each for each in best if each.is_final]
     if not final:
         return None
-    wins = Counter((author.agent, author.agent_id) for author in final)
+    wins = Counter((each.author.agent, each.author.agent_id) for each in final)
     most = max(wins.values())
     [first, *others] = sorted(agent for agent, count in wins.items() if count == most)
     too = (
@@ -150,8 +161,8 @@ def _of_matrix(rows: Iterable[Row], device: Device) -> Headline | None:
     return Headline(
         number=str(most),
         unit=f"of {len(final)}",
-        said=f"{too} {most} of the {counted(len(final), 'task')} with a final leader on {device};"
-        " provisional results don't count.",
+        said=f"{too} {most} of the {counted_problems([each.problem for each in final])} with a"
+        f" final leader on {device}; provisional results don't count.",
         name=first[0],
         address=reverse("agent", args=[first[1]]),
     )

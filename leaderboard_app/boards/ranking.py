@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -14,6 +14,7 @@ from gpu_runner.data.rounding import three_digits
 from gpu_runner.data.scores import is_tuned
 from runs_app.core.integrity.ranking import Estimate
 from runs_app.core.work.result_state import ResultState, state_of_place
+from tasks_app.numbers import counted
 
 THRESHOLDS = (0.0, 0.5, 0.8, 1.0, 1.5, 2.0, 4.0, 8.0)
 """Values of p on offer for fast_p; 0, 1, 2, 4 and 8 are MSKernelBench's success at tau."""
@@ -46,6 +47,12 @@ class Problem(NamedTuple):
     def label(self) -> str:
         """Its name where there is no room for a tag."""
         return self.task if self.direction == "forward" else f"{self.task}, {self.direction}"
+
+
+def counted_problems(problems: Collection[Problem]) -> str:
+    """How many there are: tasks, or their directions if one task has several of these."""
+    is_task_each = len({problem.task for problem in problems}) == len(problems)
+    return counted(len(problems), "task" if is_task_each else "task direction")
 
 
 class Author(NamedTuple):

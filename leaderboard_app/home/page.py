@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +10,7 @@ from uuid import UUID
 
 from django.db.models import Count, Q, QuerySet
 
-from leaderboard_app.boards.ranking import Entry
+from leaderboard_app.boards.ranking import Entry, Problem, counted_problems
 from leaderboard_app.boards.records import Record, furthest_ahead, leaders, record_of_the_day
 from leaderboard_app.boards.selectors import default_device
 from runs_app.core.queue.loads import Load, loads
@@ -92,7 +93,8 @@ class Leaders:
     """The agent that leads most of the device's tasks; empty if every lead is provisional."""
     leads: int
     """How many it leads, of `of`; both leave out provisional leads."""
-    of: int
+    of: str
+    """How many tasks or task directions, with their noun."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,16 +186,17 @@ def boards(leading: Collection[UUID], user: Viewer) -> tuple[Leaders | None, lis
         found = sorted(found, key=lambda pair: pair[0].slug != default)
     device, entries = found[0]
     rows = Evaluation.objects.filter(pk__in=leading, device=device)
-    sure = rows.filter(SURE_LEAD).values_list("submission__agent__name")
-    counts = sorted(sure.annotate(leads=Count("pk")), key=lambda pair: (-pair[1], pair[0]))
-    first, leads = counts[0] if counts else ("", 0)
+    columns = ("submission__agent__name", "task_version__task__slug", "direction")
+    sure = list(rows.filter(SURE_LEAD).values_list(*columns))
+    counts = Counter(agent for agent, _, _ in sure)
+    first, leads = min(counts.items(), key=lambda pair: (-pair[1], pair[0]), default=("", 0))
     board = Leaders(
         device=device,
         entries=entries,
         axis=drawings.axis(e.rated.high for e in entries if e.rated is not None),
         first=first,
         leads=leads,
-        of=sum(count for _, count in counts),
+        of=counted_problems([Problem(task, direction) for _, task, direction in sure]),
     )
     return board, [device for device, _ in found[1:]]
 

@@ -40,7 +40,7 @@ from tasks_app.selectors import known_task, no_task
 
 __all__ = ["router"]
 
-_LONGEST_REASON = 280  # characters; the submission itself has all of it
+_LONGEST_REASON = 500  # chosen: a cause with what reproduces it; the submission has all of it
 _LINK = {"responses": {200: {"headers": {"Link": {"schema": {"type": "string"}}}}}}
 
 
@@ -77,7 +77,8 @@ class StatusOut(LatestOut):
     task: str
     over: bool = Field(description="Whether the evaluation has ended.")
     reason: str = Field(
-        description="The first 280 characters; the submission contains the full text."
+        description="At most 500 characters, and “…” if it's cut; the submission contains the full"
+        " text."
     )
     stage: str
     attempt: int
@@ -267,6 +268,10 @@ def latest_evaluations(submissions: list[Submission], user: Viewer) -> dict[UUID
     return {row.submission_id: row for row in rows}
 
 
+def _cut(reason: str) -> str:
+    return reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
+
+
 def _status(evaluation: Evaluation, user: Viewer, waiting: str) -> dict[str, object]:
     same = ("mode", "status", "verdict", "stage", "attempt", "latency_ns", "score", "created_at")
     return {
@@ -277,7 +282,7 @@ def _status(evaluation: Evaluation, user: Viewer, waiting: str) -> dict[str, obj
         "task": evaluation.task_version.task.slug,
         "device": evaluation.device_id,
         "over": evaluation.is_over,
-        "reason": public_reason(evaluation, user)[:_LONGEST_REASON],
+        "reason": _cut(public_reason(evaluation, user)),
         "events": evaluation.events_stored,
         "waiting_reason": waiting,
         "state": state.name if (state := result_state(evaluation)) else "",

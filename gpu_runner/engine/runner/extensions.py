@@ -146,8 +146,13 @@ def _included(words: Sequence[str]) -> Iterator[str]:
 
 
 def _is_ours(folder: str) -> bool:
-    """Whether a folder was made by this process, rather than installed on the host."""
-    return Path(folder).is_relative_to(tempfile.gettempdir())
+    """Whether a folder was made by this process, rather than installed on the host.
+
+    A whole checkout may be in the host's folder for temporary files, with Python's packages in it.
+    """
+    path = Path(folder)
+    installed = any(path.is_relative_to(prefix) for prefix in (sys.prefix, sys.base_prefix))
+    return path.is_relative_to(tempfile.gettempdir()) and not installed
 
 
 def _renamed(word: str, aliases: dict[str, str]) -> str:

@@ -134,7 +134,8 @@ def rated(result: Evaluation | Place) -> SafeString:
         shown = format_html('{}<span class="sub hide-narrow">{}</span>', shown, interval)
     mode = getattr(result, "mode", Mode.RANKED)
     if mode != Mode.RANKED and names not in ("", "best"):  # no chip says that it is provisional
-        return format_html('{}<span class="sub">vs {} only</span>', shown, names)
+        only = "" if mode == Mode.AUDIT else " only"  # an audit takes up no others later
+        return format_html('{} <span class="sub">vs {}{}</span>', shown, names, only)
     if result.score or value is None or mode != Mode.RANKED:
         return shown
     return format_html('{} <span class="sub">listed sizes only</span>', shown)

@@ -65,6 +65,11 @@ class TaskResult:
         return self.ranked if self.is_kept else self.best
 
     @property
+    def latency_ns(self) -> float | None:
+        """The time that its speedups are of."""
+        return self.shown.latency_ns if self.shown else None
+
+    @property
     def lacks_baselines(self) -> bool:
         """Whether it's solved and compared with some baselines at most: others aren't measured."""
         shown = self.shown

@@ -118,7 +118,8 @@ def _limit(evaluation: Evaluation, rows: Iterable[WorkloadRow]) -> tuple[str, fl
     known = [share for share in shares if share]
     if not known or len(known) < len(shares):
         return None
-    return "Measured peak", statistics.geometric_mean(known)
+    share = statistics.geometric_mean(known)
+    return ("Measured peak", share) if share <= 1 else None  # it was measured too low
 
 
 def _picture(lines: Sequence[_Line], caption: str) -> Plot:
@@ -200,6 +201,7 @@ def _speeds(row: WorkloadRow) -> dict[str, float]:
     assert row.measurement is not None, "only rows with a time"
     one_ns, own_ns = row.best.measurement.time_ns, row.measurement.time_ns
     found = {each.name: one_ns / each.measurement.time_ns for each in row.comparisons}
-    share = row.floor_fraction or row.measured_fraction
+    measured = row.measured_fraction or 0.0
+    share = row.floor_fraction or (measured if measured <= 1 else 0.0)  # above, it's too low
     limit = {"limit": one_ns / (own_ns * share)} if share else {}
     return {**found, **limit, "own": one_ns / own_ns}

@@ -48,8 +48,9 @@ def gate(
         if "--compare" in words:
             old = Path(words[list(words).index("--compare") + 1])
             seen.extend(each.read_text() for each in (old, *old.parent.rglob("*.h")))
-            kernels[BEFORE] = {**NOW, "time_ns": 1000.0}
-            ratios = {"kernel": {"value": 0.5, "low": 0.4, "high": kernel.get("high", 0.6)}}
+            kernels[BEFORE] = {**NOW, "time_ns": 1500.0}  # of the last round
+            ends = {"low": 0.4, "high": kernel.get("high", 0.6)}
+            ratios = {"kernel": {"value": 0.5, **ends, "old_ns": 1000.0, "new_ns": 2000.0}}
         return {"kernels": kernels, "ratios": ratios}, "", 0
 
     monkeypatch.setattr("kbench_client.commands.local.checked", checked)
@@ -62,7 +63,7 @@ def test_a_slower_kernel_fails(
 ) -> None:
     status, seen = gate(monkeypatch, [script])
     assert (status, seen) == (Exit.OTHER_VERDICT, ["old"])
-    assert "| 1.00 µs | 2.00 µs | 0.500 (0.400 to 0.600) | ✗ |" in capsys.readouterr().out
+    assert "| correct | 1.00 µs | 2.00 µs | 0.500 (0.400 to 0.600) | ✗ |" in capsys.readouterr().out
     assert gate(monkeypatch, [script], high=0.96)[0] == Exit.GOOD  # it may be as fast
     assert gate(monkeypatch, [script], "--threshold", "0.5")[0] == Exit.GOOD
     assert gate(monkeypatch, [script], "--base", "nope")[0] == Exit.MISUSE

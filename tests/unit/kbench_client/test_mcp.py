@@ -247,8 +247,8 @@ def test_from_entering_to_the_end(
     entered = kbench("challenge", "autumn", "--enter", "--agent", "evolver", "--json")
     assert entered.status == 0
     assert "shown only here" in entered.err
-    entry, token = entered.document["id"], entered.document["token"]
-    monkeypatch.setenv("KBENCH_TOKEN", token)
+    entry = entered.document["id"]
+    monkeypatch.setenv("KBENCH_TOKEN", entered.document["token"])
     kernel = home / "mine.cpp"
     kernel.write_text(f"// kbench: task=scale device=cpu agent=evolver\n{make.SOURCE}")
     assert kbench("submit", str(kernel), "--mode", "quick").status == 0
@@ -260,9 +260,10 @@ def test_from_entering_to_the_end(
     assert "  scale: 2 left, best 1.00 µs" in reported.out
     # Its token says which entry it is.
     assert kbench("challenge").out == kbench("challenge", entry[:8]).out == reported.out
-    finished = kbench("challenge", entry, "--finish").out
-    assert finished.startswith("ranking (finished): 1 of 1 kernels")
-    assert "still ranking" in kbench("challenge", entry, "--wait", "--timeout", "0").err
+    assert "ranking (finished): 1 of 1 kernels" in kbench("challenge", entry, "--finish").out
+    assert "has ended" in kbench("challenge", entry, "--finish").err
+    for words in (("--wait",), ("--finish", "--wait")):
+        assert "still ranking" in kbench("challenge", entry, *words, "--timeout", "0").err
     row = Entry.objects.get()
     assert (row.usd, row.tokens, row.transcript) == (1.5, 900, "I tried")
     end(Evaluation.objects.get(mode="ranked"))

@@ -110,6 +110,17 @@ def test_a_provisional_result_is_ahead_until_one_is_final(client: Client) -> Non
     assert "late-robot" in text[text.index("verdict-said faster") : text.index("<table")]
 
 
+def test_all_who_share_a_lead_are_named(client: Client) -> None:
+    version = factories.make_task_version()
+    for name in ("ann", "ben", "cleo"):
+        factories.make_finished_evaluation(task_version=version, mode="ranked", agent=name)
+    factories.pass_audits()
+    text = client.get("/leaderboard/?task=scale").content.decode()
+    said = re.search(r"(\w+)</a> shares the lead with (\w+) and (\w+) on CPU,", text)
+    assert said is not None
+    assert set(said.groups()) == {"ann", "ben", "cleo"}
+
+
 def test_a_board_names_results_and_runs_elsewhere(client: Client) -> None:
     version, gpu = factories.make_task_version(), factories.make_device()
     run = factories.make_run(task_version=version, device=gpu)

@@ -12,8 +12,11 @@ from gpu_runner.check.command import document_of, text_of
 from gpu_runner.check.script import SIZE, Script, read_script
 from gpu_runner.data.baselines import BaselineReport
 from gpu_runner.data.codec import DataError
+from gpu_runner.data.evaluation import EvaluationResult, Mismatch
+from gpu_runner.data.symptom import GENERAL, Finding
 from gpu_runner.data.task import KINDS_OF_VALUES, Values
-from gpu_runner.data.verdict import DeviceKind, Language
+from gpu_runner.data.verdict import DeviceKind, Language, Mode, Verdict
+from gpu_runner.supervisor.report import describe
 
 SCRIPT = '''"""Softmax."""
 
@@ -195,6 +198,11 @@ def test_a_difference_beyond_the_noise_is_one(factor: float) -> None:
     assert (ratio.high < 1) == (factor < 1)
 
 
+def test_a_ratio_is_that_of_the_times_it_comes_with() -> None:
+    ratio = Ratio.of([100, 104, 96], [120, 150, 130])
+    assert ratio.value == pytest.approx(ratio.old_ns / ratio.new_ns)
+
+
 def test_an_answer_says_which_values_were_not_tried(tmp_path: Path) -> None:
     task = read(tmp_path).task
     assert {workload.values for workload in task.workloads} == {Values.DRAWN}
@@ -205,6 +213,28 @@ def test_an_answer_says_which_values_were_not_tried(tmp_path: Path) -> None:
     assert KINDS_OF_VALUES[Values.DRAWN] not in told["not_tried"]
     [line] = [line for line in text_of(checked).splitlines() if line.startswith("values: ")]
     assert all(words in line for words in (*told["tried"], *told["not_tried"]))
+
+
+def test_a_cause_is_told_once(tmp_path: Path) -> None:
+    task, (told, other) = read(tmp_path).task, list(GENERAL)[:2]
+    findings = tuple(Finding(symptom=each, text=GENERAL[each]) for each in (told, other))
+    result = EvaluationResult(
+        evaluation_id="",
+        attempt=1,
+        verdict=Verdict.WRONG_RESULT,
+        reason=f"'out' is wrong: {GENERAL[told]}",
+        mode=Mode.QUICK,
+        device="cpu",
+        task=task.name,
+        task_digest=task.digest(),
+        solution_digest="",
+        mismatch=Mismatch(workload="128", output="out", reason="", findings=findings),
+    )
+    baselines = BaselineReport(task_digest=task.digest())
+    results = {"kernel": result}
+    checked = Checked(task=task, device="cpu", bound=Bound(9), baselines=baselines, results=results)
+    for text in (text_of(checked), describe(result)):
+        assert [text.count(GENERAL[each]) for each in (told, other)] == [1, 1]
 
 
 def test_a_bound_is_proven_by_several_ways_that_all_pass() -> None:

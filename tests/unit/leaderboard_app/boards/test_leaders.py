@@ -108,6 +108,22 @@ def test_the_picture_tells_the_directions_of_a_task_apart(client: Client) -> Non
     factories.pass_audits()
     head = client.get("/leaderboard/?device=cpu").content.decode().partition("<table")[0]
     assert ("first</a>" in head, "first, backward</a>" in head) == (True, True)
+    assert '"hero-unit">of 2 task directions' in head
+    for address in ("/", "/leaderboard/?device=cpu&by=matrix"):
+        page = " ".join(client.get(address).content.decode().split())
+        assert "of the 2 task directions with a" in page
+
+
+def test_those_that_lead_equally_often_are_named_together(client: Client) -> None:
+    for name in ("one", "two"):
+        ranked(factories.make_task_version(name=name), speedup=2.0, agent=f"robot-{name}")
+    factories.pass_audits()
+    page = client.get("/leaderboard/?device=cpu").content.decode()
+    assert "robot-one and robot-two lead the most: 1 each." in page
+    for name in ("three", "four"):
+        ranked(factories.make_task_version(name=name), speedup=2.0, agent=f"robot-{name}")
+    factories.pass_audits()
+    assert "lead the most" not in client.get("/leaderboard/?device=cpu").content.decode()
 
 
 def test_a_week_tells_who_took_it_from_whom(version: TaskVersion, client: Client) -> None:

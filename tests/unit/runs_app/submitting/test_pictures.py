@@ -106,6 +106,20 @@ def test_a_peak_that_was_measured_later_draws_the_roofline_of_an_earlier_result(
         assert ('id="no-roofline"' in page) != is_known
 
 
+@pytest.mark.parametrize(("bytes_moved", "is_drawn"), [(500.0, True), (2000.0, False)])
+def test_a_measured_peak_slower_than_the_kernel_is_no_limit(
+    bytes_moved: float,
+    is_drawn: bool,
+) -> None:
+    """A probe that another process disturbed says nothing of what the device can do."""
+    work = factories.make_workload_result(bytes=bytes_moved, flops=0.0, floor_ns=None)
+    made = finished(result={"workloads": (work,), "environment": MEASURED, "floor_fraction": None})
+    assert ("Measured peak" in [row.label for row in compared(made).rows]) == is_drawn
+    picture = workload_plot(workload_rows(made.result.data))
+    assert picture is not None
+    assert ("limit" in {mark.kind for row in picture.rows for mark in row.marks}) == is_drawn
+
+
 def test_a_roofline_lies_below_its_roof() -> None:
     work = factories.make_workload_result(flops=4000.0, bytes=1000.0)
     result = finished(result={"workloads": (work,)}).result.data

@@ -203,6 +203,21 @@ def test_sources_are_the_owners_and_the_admins_until_it_is_closed(
     assert Client().get(link).status_code == 200
 
 
+def test_a_tasks_time_is_that_of_its_speedup(challenge: Challenge, ada: User) -> None:
+    entry = entry_of(challenge, ada)
+    tried(entry, 1000.0, now=timezone.now())
+
+    def time() -> str:
+        row = text(Client().get(entry.get_absolute_url())).partition('data-label="Time">')[2]
+        return row.partition("</td>")[0]
+
+    assert "1.00" in time()
+    settle_challenges(now=challenge.ends_at)
+    end(Evaluation.objects.get(mode="ranked"), latency_ns=1250.0)
+    settle_challenges(now=challenge.ends_at)
+    assert "1.25" in time()
+
+
 def test_a_transcript_is_public_when_the_challenge_is_closed(
     challenge: Challenge, ada: User
 ) -> None:
