@@ -129,7 +129,8 @@ _SERVES_COMPILERS = re.compile(
     r"/(?:numba|llvmlite|triton|lib-dynload|cupy|cupy_backends|nvidia_cutlass_dsl|tilelang|tvm_ffi)/"
     r"|/cuda/(?:bindings|core|tile)/|/_cffi_backend\.|/libnvrtc|/libnvJitLink"
 )
-_INDUCTOR = re.compile(r"/prepared/inductor/|/torchinductor_\w+/|^/tmp/inductor/")
+_INDUCTOR = (b"_TORCHINDUCTOR_", b"AOTInductor")
+"""Words in the libraries that `torch.compile` makes, in whatever folder a module keeps these."""
 _LIBTORCH = re.compile(r"libtorch_\w+\.so.*")
 _NUMPY, _NUMPY_CORE = "/numpy/", "_multiarray_umath."
 _DIGEST = re.compile(r"-[0-9a-f]{6,}")
@@ -137,7 +138,7 @@ _DIGEST = re.compile(r"-[0-9a-f]{6,}")
 _OPERATION = re.compile(r"_ZN2at4_ops(\d+)(\w+)")
 _COPIES = re.compile(
     r"direct_copy_kernel|reduced_float_(?:type_)?copy_kernel|\d+copy_kernel|copy_same_type_transpose"
-    r"|\d(?:fill|cat_serial|stack_serial)_kernel|CatKernel"
+    r"|6fbgemm\d+B?[Ff]loat\w*To\w*[Ff]loat|\d(?:fill|cat_serial|stack_serial)_kernel|CatKernel"
 )
 _NUMPY_COPIES = re.compile(
     r"(?i)^(?!.*sum_of_products).*(?:strided|contig|copy|cast|fill|alloc|clear)"
@@ -149,9 +150,11 @@ _LIBRARIES_WITHIN = {
     "oneDNN": re.compile(r"_ZN?K?(?:St\w+)?.*4dnnl4impl\w*"),
     "FBGEMM": re.compile(r"_ZNK?6fbgemm\w*"),
     "XNNPACK": re.compile(r"xnn_\w+|nnp_\w+|pytorch_q8\w+"),
+    "Gloo": re.compile(r"_ZNK?4gloo\w*"),
 }
 """What torch's library has of other libraries, which it calls for arithmetic alone."""
-_ARITHMETIC = re.compile(r"Sleef_\w+|\w*2at6native\w*|\w*Vectorized\w*|_ZN2at7cpublas\w*")
+_ARITHMETIC = re.compile(r"Sleef_\w+|\w*6native\w*|\w*Vectorized\w*|_ZN2at7cpublas\w*")
+"""A loop in an iterator's function is named after both: there, `at` is only referred to."""
 _VENDORS = re.compile(
     r"\w*(?:cblas|LAPACKE|openblas)_\w+|mkl_\w+|dnnl_\w+|[sdcz]gemm_|cublas\w+|cudnn\w+|_ZN2at4_ops\w+"
 )
@@ -303,9 +306,10 @@ class Attribution:
         if path in self._ours or path.startswith("["):  # such as [vdso]
             return _NOBODY
         if not path.startswith(INSTALLED):
-            if _INDUCTOR.search(path):
+            content = self._codes[code].content(path)
+            if any(word in content for word in _INDUCTOR):
                 return "torch.compile"
-            return _copied(self._codes[code].content(path)) or _OWN
+            return _copied(content) or _OWN
         if _LIBTORCH.fullmatch(name) and not _SERVES_ALL.fullmatch(name):
             return _TORCH
         if _SERVES_ALL.fullmatch(name) or _SERVES_COMPILERS.search(path):
