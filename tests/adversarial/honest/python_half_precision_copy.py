@@ -1,6 +1,6 @@
 # task: dot_product
 # workloads: cpu_n65536
-# does: to store a vector in 16 bits too, by a conversion that another library has for the framework,
+# does: to store vectors in 16 bits too, by conversions that another library has for the framework,
 #   beside sums in C++ of its own.
 
 """An honest kernel: the comment above says what it does."""

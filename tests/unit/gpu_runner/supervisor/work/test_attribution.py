@@ -67,8 +67,10 @@ class FakeCode:
 FUNCTIONS = ["", MM, MATMUL, CAT, SGEMM, COPY, ADD, "_ZN3c1010TensorImplC1Ev", "FLOAT_add", "cast"]
 LOOP = "_ZN3c1012function_refIFvPPcE11callback_fnIZN2at18TensorIteratorBase15loop_2d_from_1d"
 SCAN, SUM = f"{LOOP}IZNS8_6native12_GLOBAL__N_110cum_kernelE", "_ZN4gloo3sumIfEEvPvPKvS3_m"
+VIEW = "_ZN2at6native5sliceERKNS_6TensorElSt8optionalIlES5_l"
+EXP = "Sleef_expf16_u10"
 HALF, CASTS = "_ZN6fbgemm21FloatToFloat16_avx512EPKfPtmb", "_ZN2at4_ops8to_dtype4callERKNS_6TensorE"
-FUNCTIONS += [TRANSFORM, PRODUCTS, ONEDNN, "thread_loop", SCAN, SUM, HALF, CASTS]
+FUNCTIONS += [TRANSFORM, PRODUCTS, ONEDNN, "thread_loop", SCAN, SUM, HALF, CASTS, VIEW, EXP]
 
 
 @pytest.fixture(autouse=True)
@@ -107,12 +109,15 @@ IN_CAT = [address(TORCH, CAT), address(PYTHON)]
         (at(TORCH, SGEMM, stack=IN_MATMUL), "aten::matmul"),
         (at(TORCH, SGEMM), "MKL"),
         (at(TORCH, ADD, stack=IN_MATMUL), "aten::matmul"),
-        (at(TORCH, ADD, stack=IN_CAT), ""),
+        (at(TORCH, ADD, stack=IN_CAT), "libtorch"),
         (at(TORCH, ADD, stack=[address(TORCH, MM) + 1]), "libtorch"),  # behind no call
         (at(TORCH, COPY, stack=IN_MATMUL), ""),
         (at(TORCH, SCAN, stack=IN_MATMUL), "aten::matmul"),
-        (at(TORCH, SCAN, stack=IN_CAT), ""),
+        (at(TORCH, VIEW, stack=IN_CAT), ""),
         (at(TORCH, SUM), "Gloo"),
+        (at(TORCH, EXP, stack=[address(OWN), *IN_CAT]), "own"),
+        (at(TORCH, EXP, stack=[address(TORCH, SCAN), *IN_MATMUL]), "aten::matmul"),
+        (at(TORCH, EXP, stack=[address(TORCH, SCAN), *IN_CAT]), "libtorch"),
         (at(TORCH, HALF, stack=[address(TORCH, CASTS)]), ""),
         (at(TORCH, "_ZN3c1010TensorImplC1Ev", stack=IN_MATMUL), ""),
         (at(TORCH, ""), "libtorch"),
@@ -238,7 +243,7 @@ def test_little_work_says_nothing() -> None:
 def test_operations_that_compute_are_told_from_plumbing() -> None:
     work = "mm add_Tensor sum_dim_IntList index_select"
     assert all(map(computes, work.split()))
-    plumbing = "cat cat_out stack copy_ empty_memory_format slice_Tensor to_dtype clone"
+    plumbing = "cat cat_out stack copy_ empty_memory_format slice_Tensor to_dtype clone atleast_2d"
     assert not any(map(computes, plumbing.split()))
 
 
