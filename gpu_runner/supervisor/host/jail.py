@@ -154,9 +154,6 @@ def _bubblewrap(jail: Jail) -> list[str]:
     command += ["--chdir", WORK_FOLDER]
     if jail.cuda_index is not None:
         command += _cuda_devices(jail.cuda_index, tools=jail.profiled)
-    # They would belong to whoever runs inside, unless root has started us: memory without a limit,
-    # and places where a file looks like the host's.
-    command += ["--remount-ro", "/", "--remount-ro", "/dev"]
     for name, value in {**_environment(), **jail.environment}.items():
         command += ["--setenv", name, value]
     return command
