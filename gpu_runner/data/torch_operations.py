@@ -13,7 +13,7 @@ _PLUMBING = re.compile(
     r"|_local_scalar_dense|resize\w*|set_\w*|is_\w+|_?size\w*|stride\w*|numel|storage_offset|arange\w*"
     r"|scalar_tensor|movedim\w*|swap\w+|diagonal|broadcast_\w+|_unsafe_view|record_stream|_?pin_memory"
     r"|requires_grad_|result_type\w*|_has_\w+|_is_\w+|from_blob|lift\w*|type_as|_?cat(?:_\w+)?|concat\w*"
-    r"|[hvd]?stack(?:_\w+)?|constant_pad_nd|repeat\w*|tile"
+    r"|[hvd]?stack(?:_\w+)?|atleast_\w+|block_diag|constant_pad_nd|repeat\w*|tile"
     r"|roll|random_|bitwise_or_?_\w+"  # by which the runner itself makes the poison around a call
     r"|finfo|iinfo|promote_types|can_cast|typename|autocast|manual_seed\w*|pad"
     r"|resolve_\w+|set_data|data|_version|tensor_data|variable_data|requires_grad|retain_grad"

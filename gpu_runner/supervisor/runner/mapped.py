@@ -16,9 +16,9 @@ from gpu_runner.supervisor.host.maps import Mapping, mappings
 from gpu_runner.supervisor.host.proc import descendants
 
 UNREADABLE = "unreadable"
-"""In place of a digest: the file is gone, or the process keeps others from looking at it."""
+"""In place of a digest: the file is gone or too large, or its process lets nobody look at it."""
 
-_LIMIT_BYTES = 1 << 30  # chosen: more than any library of a toolchain that is not installed
+_LIMIT_BYTES = 1 << 30  # chosen: more than all of a toolchain's libraries that are not installed
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def mapped(pid: int, ours: Iterable[Path] = ()) -> Mapped:
 
     They should stand still, or what is said of them may be out of date.
     """
-    installed, own = set(), set()
+    installed, own, left = set(), set(), _LIMIT_BYTES
     roots = (*_installed(), *map(str, ours))
     for each in [pid, *descendants(pid)]:
         for file in _files(each):
@@ -70,7 +70,9 @@ def mapped(pid: int, ours: Iterable[Path] = ()) -> Mapped:
             if size is not None:
                 installed.add((file.path, size))
             else:
-                own.add((file.path, _digest(each, file)))
+                content = _content(each, file, left)
+                own.add((file.path, digest(content) if 0 < len(content) <= left else UNREADABLE))
+                left = max(left - len(content), 0)
     return Mapped(frozenset(installed), frozenset(own))
 
 
@@ -106,8 +108,11 @@ def _files(pid: int) -> set[File]:
     }
 
 
-def _digest(pid: int, file: File) -> str:
-    """Of the very file that is mapped, read through the process's own root or descriptors."""
+def _content(pid: int, file: File, limit: int) -> bytes:
+    """Of the very file that is mapped, read through the process's own root or descriptors.
+
+    Empty if nobody can read it; a byte more than `limit` if it is longer.
+    """
     places = [Path(f"/proc/{pid}/root{file.path}")] if file.path.startswith("/") else []
     with contextlib.suppress(OSError):
         places += Path(f"/proc/{pid}/fd").iterdir()
@@ -117,11 +122,6 @@ def _digest(pid: int, file: File) -> str:
             status = os.stat(place)
             device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}"
             if (status.st_ino, device) == (file.inode, file.device):
-                content = _content(place)
-                return digest(content) if len(content) <= _LIMIT_BYTES else UNREADABLE
-    return UNREADABLE
-
-
-def _content(place: Path) -> bytes:
-    with place.open("rb") as opened:
-        return opened.read(_LIMIT_BYTES + 1)
+                with place.open("rb") as opened:
+                    return opened.read(limit + 1)
+    return b""

@@ -129,7 +129,8 @@ _SERVES_COMPILERS = re.compile(
     r"/(?:numba|llvmlite|triton|lib-dynload|cupy|cupy_backends|nvidia_cutlass_dsl|tilelang|tvm_ffi)/"
     r"|/cuda/(?:bindings|core|tile)/|/_cffi_backend\.|/libnvrtc|/libnvJitLink"
 )
-_INDUCTOR = re.compile(r"/prepared/inductor/|/torchinductor_\w+/|^/tmp/inductor/")
+_INDUCTOR = (b"_TORCHINDUCTOR_", b"AOTInductor")
+"""Words in the libraries that `torch.compile` makes, in whatever folder a module keeps these."""
 _LIBTORCH = re.compile(r"libtorch_\w+\.so.*")
 _NUMPY, _NUMPY_CORE = "/numpy/", "_multiarray_umath."
 _DIGEST = re.compile(r"-[0-9a-f]{6,}")
@@ -137,8 +138,13 @@ _DIGEST = re.compile(r"-[0-9a-f]{6,}")
 _OPERATION = re.compile(r"_ZN2at4_ops(\d+)(\w+)")
 _COPIES = re.compile(
     r"direct_copy_kernel|reduced_float_(?:type_)?copy_kernel|\d+copy_kernel|copy_same_type_transpose"
-    r"|\d(?:fill|cat_serial|stack_serial)_kernel|CatKernel"
+    r"|6fbgemm\d+B?[Ff]loat\w*To\w*[Ff]loat|\d(?:fill|cat_serial|stack_serial)_kernel|CatKernel"
+    r"|\d(?:arange|random|bitwise_or)_kernel"
 )
+_MATHEMATICS = re.compile(r"(?:_ZGV\w+_)?Sleef_\w+")
+"""Functions like those of libm that torch's library has, also for extensions."""
+_LOOP = re.compile(r"_kernel|ectorized|loop_2d_from_1d|parallel_for")
+"""What a loop's name has; others of the same library describe tensors."""
 _NUMPY_COPIES = re.compile(
     r"(?i)^(?!.*sum_of_products).*(?:strided|contig|copy|cast|fill|alloc|clear)"
 )
@@ -149,9 +155,11 @@ _LIBRARIES_WITHIN = {
     "oneDNN": re.compile(r"_ZN?K?(?:St\w+)?.*4dnnl4impl\w*"),
     "FBGEMM": re.compile(r"_ZNK?6fbgemm\w*"),
     "XNNPACK": re.compile(r"xnn_\w+|nnp_\w+|pytorch_q8\w+"),
+    "Gloo": re.compile(r"_ZNK?4gloo\w*"),
 }
 """What torch's library has of other libraries, which it calls for arithmetic alone."""
-_ARITHMETIC = re.compile(r"Sleef_\w+|\w*2at6native\w*|\w*Vectorized\w*|_ZN2at7cpublas\w*")
+_ARITHMETIC = re.compile(r"\w*6native\w*|\w*Vectorized\w*|_ZN2at7cpublas\w*")
+"""A loop in an iterator's function is named after both: there, `at` is only referred to."""
 _VENDORS = re.compile(
     r"\w*(?:cblas|LAPACKE|openblas)_\w+|mkl_\w+|dnnl_\w+|[sdcz]gemm_|cublas\w+|cudnn\w+|_ZN2at4_ops\w+"
 )
@@ -245,9 +253,12 @@ class Attribution:
             return _NOBODY
         if place.is_idle:  # of a pool, or in an operation that waits for its team
             return _computed(list(self._called(place)))
-        if not mapping.path or _serves_its_caller(mapping.path):
+        is_mathematics = bool(_MATHEMATICS.match(_name(mapping, place.at)))
+        if not mapping.path or is_mathematics or _serves_its_caller(mapping.path):
             caller = self._caller(place, is_compiled=not mapping.path)
             within = caller if caller in _LIBRARIES_WITHIN else _NOBODY
+            if is_mathematics and caller == _TORCH:
+                within = "libtorch"
             return _computed(called) or within if within or caller == _TORCH else caller
         worker = self._worker_of(place.code, mapping)
         if worker == _TORCH:
@@ -303,9 +314,10 @@ class Attribution:
         if path in self._ours or path.startswith("["):  # such as [vdso]
             return _NOBODY
         if not path.startswith(INSTALLED):
-            if _INDUCTOR.search(path):
+            content = self._codes[code].content(path)
+            if any(word in content for word in _INDUCTOR):
                 return "torch.compile"
-            return _copied(self._codes[code].content(path)) or _OWN
+            return _copied(content) or _OWN
         if _LIBTORCH.fullmatch(name) and not _SERVES_ALL.fullmatch(name):
             return _TORCH
         if _SERVES_ALL.fullmatch(name) or _SERVES_COMPILERS.search(path):
@@ -324,7 +336,8 @@ def _offset(mapping: maps.Mapping, address: int) -> int:
 def _within_torch(name: str, called: Sequence[str]) -> str:
     """Whose work a function of torch's library is; `name` is empty where the file does not tell.
 
-    A stack may hold what was called before, so that what copies by its own name is no arithmetic.
+    A stack may hold what was called before, or what a kernel has put there, so that what copies by
+    its own name is no arithmetic, and a loop that does not is not the work of what only copies.
     """
     if _COPIES.search(name):
         return _NOBODY
@@ -334,7 +347,8 @@ def _within_torch(name: str, called: Sequence[str]) -> str:
         if not name.startswith("_Z"):  # in C: of another library that torch's has, see above
             return _computed(called)
         return _NOBODY  # it allocates, looks for the right function, or starts threads
-    return _computed(called) if called else "libtorch"
+    is_plumbing = bool(called) and not _LOOP.search(name)
+    return _computed(called) or (_NOBODY if is_plumbing else "libtorch")
 
 
 def _library_within(name: str) -> str:

@@ -13,8 +13,8 @@ from gpu_runner.supervisor.host.maps import Mapping, parsed
 
 INSTALLED = tuple(f"{path}/" for path in (*SYSTEM_PATHS, *python_paths()))
 """How paths begin of files that nobody but this host's administrator writes."""
-READ_LIMIT_BYTES = 64 << 20  # chosen: as of a built library (`build.LIBRARY_LIMIT_BYTES`)
-
+READ_LIMIT_BYTES = 128 << 20  # chosen: a built library's most, and an archive's
+"""Of all files of a submission together: a process may map as many as it likes, of any size."""
 
 _CODE_LINE = re.compile(rb"^\S+ ..x.*$", re.MULTILINE)
 _Kept = MutableMapping[tuple[str, int, str], bytes]
@@ -57,9 +57,10 @@ class CodeMap:
 
     def _read(self, mapping: Mapping) -> bytes:
         ways = f"map_files/{mapping.low:x}-{mapping.high:x}", f"root{mapping.path}"
-        for way in ways:
+        left = READ_LIMIT_BYTES - sum(map(len, self._kept.values()))
+        for way in ways if left > 0 else ():
             with contextlib.suppress(OSError), Path(f"/proc/{self.pid}/{way}").open("rb") as file:
-                return file.read(READ_LIMIT_BYTES)
+                return file.read(left)
         return b""
 
 

@@ -61,6 +61,19 @@ def test_files_are_told_by_their_content_wherever_they_are(tmp_path: Path, libra
     assert digest == UNREADABLE
 
 
+def test_no_more_is_read_than_a_toolchain_has(
+    tmp_path: Path, library: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Empty files cost a process nothing; to read many of them takes long."""
+    names = [str(tmp_path / f"{n}.so") for n in range(3)]
+    for name in names:
+        Path(name).write_bytes(library)
+    monkeypatch.setattr("gpu_runner.supervisor.runner.mapped._LIMIT_BYTES", len(library) * 3 // 2)
+    found = seen(names[0], then=f"[ctypes.CDLL(n) for n in {names[1:]}]").own
+    assert {path for path, _ in found} == set(names)
+    assert sorted(digest == UNREADABLE for _, digest in found) == [False, True, True]
+
+
 @pytest.fixture
 def target(tmp_path: Path) -> Target:
     """A module with one extension that we compiled, and a cache."""

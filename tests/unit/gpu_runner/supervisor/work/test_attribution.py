@@ -29,10 +29,10 @@ OWN, PYTHON, LIBC = (
     "/usr/bin/python3.11",
     "/usr/lib/libc.so.6",
 )
-INDUCTOR, OURS = "/tmp/prepared/inductor/a.so", "/cache/support.so"
+OURS = "/cache/support.so"
 LLVM, COMPILED, JAIL = f"{PACKAGES}/llvmlite/libllvmlite.so", "", "/usr/bin/bwrap"
 POSING = "/tmp/own/libm.so.6"
-FILES = [JAIL, TORCH, NUMPY, BLAS, GOMP, OWN, PYTHON, LIBC, INDUCTOR, OURS, LLVM, COMPILED, POSING]
+FILES = [JAIL, TORCH, NUMPY, BLAS, GOMP, OWN, PYTHON, LIBC, OURS, LLVM, COMPILED, POSING]
 MM = "_ZN2at4_ops2mm10redispatchEN3c10E"
 MATMUL = "_ZN2at4_ops6matmul4callERKNS_6TensorES4_"
 CAT = "_ZN2at4_ops3cat4callERKN3c10E"
@@ -65,7 +65,12 @@ class FakeCode:
 
 
 FUNCTIONS = ["", MM, MATMUL, CAT, SGEMM, COPY, ADD, "_ZN3c1010TensorImplC1Ev", "FLOAT_add", "cast"]
-FUNCTIONS += [TRANSFORM, PRODUCTS, ONEDNN, "thread_loop"]
+LOOP = "_ZN3c1012function_refIFvPPcE11callback_fnIZN2at18TensorIteratorBase15loop_2d_from_1d"
+SCAN, SUM = f"{LOOP}IZNS8_6native12_GLOBAL__N_110cum_kernelE", "_ZN4gloo3sumIfEEvPvPKvS3_m"
+VIEW = "_ZN2at6native5sliceERKNS_6TensorElSt8optionalIlES5_l"
+EXP = "Sleef_expf16_u10"
+HALF, CASTS = "_ZN6fbgemm21FloatToFloat16_avx512EPKfPtmb", "_ZN2at4_ops8to_dtype4callERKNS_6TensorE"
+FUNCTIONS += [TRANSFORM, PRODUCTS, ONEDNN, "thread_loop", SCAN, SUM, HALF, CASTS, VIEW, EXP]
 
 
 @pytest.fixture(autouse=True)
@@ -104,9 +109,16 @@ IN_CAT = [address(TORCH, CAT), address(PYTHON)]
         (at(TORCH, SGEMM, stack=IN_MATMUL), "aten::matmul"),
         (at(TORCH, SGEMM), "MKL"),
         (at(TORCH, ADD, stack=IN_MATMUL), "aten::matmul"),
-        (at(TORCH, ADD, stack=IN_CAT), ""),
+        (at(TORCH, ADD, stack=IN_CAT), "libtorch"),
         (at(TORCH, ADD, stack=[address(TORCH, MM) + 1]), "libtorch"),  # behind no call
         (at(TORCH, COPY, stack=IN_MATMUL), ""),
+        (at(TORCH, SCAN, stack=IN_MATMUL), "aten::matmul"),
+        (at(TORCH, VIEW, stack=IN_CAT), ""),
+        (at(TORCH, SUM), "Gloo"),
+        (at(TORCH, EXP, stack=[address(OWN), *IN_CAT]), "own"),
+        (at(TORCH, EXP, stack=[address(TORCH, SCAN), *IN_MATMUL]), "aten::matmul"),
+        (at(TORCH, EXP, stack=[address(TORCH, SCAN), *IN_CAT]), "libtorch"),
+        (at(TORCH, HALF, stack=[address(TORCH, CASTS)]), ""),
         (at(TORCH, "_ZN3c1010TensorImplC1Ev", stack=IN_MATMUL), ""),
         (at(TORCH, ""), "libtorch"),
         (at(TORCH, "", stack=IN_CAT), ""),
@@ -118,7 +130,6 @@ IN_CAT = [address(TORCH, CAT), address(PYTHON)]
         (at(TORCH, "thread_loop", stack=IN_MATMUL), "aten::matmul"),
         (at(COMPILED, stack=[address(TORCH, ONEDNN)]), "oneDNN"),
         (at(POSING, stack=[address(PYTHON)]), "own"),
-        (at(INDUCTOR), "torch.compile"),
         (at(PYTHON), ""),
         (at(JAIL), ""),
         (at(LLVM), ""),
@@ -156,6 +167,11 @@ def test_a_library_under_another_name_is_known_by_what_it_offers(
     copied = whose(at(OWN), code=FakeCode(b"scipy_cblas_sgemm64_"))
     assert copied == {"a copy of a library (it has 'scipy_cblas_sgemm64_')": 1}
     assert whose(at(OWN), code=FakeCode(b"PyInit_own")) == {"own": 1}
+
+
+def test_what_torchs_compiler_made_is_known_in_any_folder() -> None:
+    for word in (b"_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR", b"AOTInductorModelContainerRun"):
+        assert whose(at(OWN), code=FakeCode(b"\0" + word + b"\0")) == {"torch.compile": 1}
 
 
 @dataclass
@@ -227,7 +243,7 @@ def test_little_work_says_nothing() -> None:
 def test_operations_that_compute_are_told_from_plumbing() -> None:
     work = "mm add_Tensor sum_dim_IntList index_select"
     assert all(map(computes, work.split()))
-    plumbing = "cat cat_out stack copy_ empty_memory_format slice_Tensor to_dtype clone"
+    plumbing = "cat cat_out stack copy_ empty_memory_format slice_Tensor to_dtype clone atleast_2d"
     assert not any(map(computes, plumbing.split()))
 
 

@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy
 import pytest
 
 from gpu_runner.supervisor.host.channel import Channel
+from gpu_runner.supervisor.host.maps import mappings
 from gpu_runner.supervisor.runner.freeze import Freezer
 from gpu_runner.supervisor.work.attribution import Symbols, may_return_to, symbols_of
 from gpu_runner.supervisor.work.mapped import CodeMap, CodeMaps
@@ -91,6 +93,17 @@ def test_a_thread_is_found_in_the_function_that_it_runs(working: int, library: P
     }
     assert returns & {"libffi", "_ctypes"}
     assert "T" not in Path(f"/proc/{working}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_all_files_together_are_read_up_to_a_limit(
+    working: int, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpu_runner.supervisor.work.mapped.READ_LIMIT_BYTES", 100)
+    kept: dict[tuple[str, int, str], bytes] = {}
+    CodeMap(working, mappings(working), kept)
+    assert sum(map(len, kept.values())) == 100
+    CodeMap(working, [replace(m, inode=m.inode + 1) for m in mappings(working)], kept)
+    assert sum(map(len, kept.values())) == 100
 
 
 def test_a_mapped_file_is_read_whatever_its_name_is_now(working: int, library: Path) -> None:
