@@ -123,7 +123,7 @@ def plan_of(plans, M, N, K, processors):
             return plan, 1
     tiles = triton.cdiv(M, plans[-1][0]) * triton.cdiv(N, plans[-1][1])
     split = 1
-    while split < 16 and tiles * split < 0.75 * processors and K // (2 * split) >= 256:
+    while split < 16 and tiles * split < 0.75 * processors and K // (2 * split) >= 128:
         split *= 2
     return plans[-1], split
 
