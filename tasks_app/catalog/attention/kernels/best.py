@@ -168,8 +168,7 @@ def computing(
         mbarrier.arrive(empty.index(STAGES + (j - 1) % STAGES), count=1)
         total = total * gl.convert_layout(shrunk, rows)[:, None]
         left = gl.convert_layout(weights.to(gl.bfloat16), operand)
-    total_token = weighted(left, sv, full, tiles - 1, total, WIDTH)
-    total = hopper.warpgroup_mma_wait(0, [total_token])
+    total = hopper.warpgroup_mma_wait(0, [weighted(left, sv, full, tiles - 1, total, WIDTH)])
     total = total / gl.convert_layout(sums, rows)[:, None]
     row = tile * 128 + GROUP * 64 + gl.arange(0, 64, rows)[:, None]
     inner = gl.arange(0, WIDTH, gl.SliceLayout(0, by_size))[None, :]
