@@ -4,8 +4,8 @@
   mean before it squares, so channels far from zero lose no precision.
 - More samples: the first kernel computes mean and sum of squared deviations of tiles of rows, and
   merges them by Chan's formula, again without subtracting large squares. The second merges the
-  programs' results and turns them into a factor and a mean for each channel. The third applies them,
-  beginning with the rows that were read last and are still in the L2 cache.
+  programs' results and turns them into a mean and a factor for each channel. The third applies
+  them, beginning with the rows that were read last and are still in the L2 cache.
 - All arithmetic is float32, even for BF16.
 """
 
@@ -20,9 +20,7 @@ PARTS = 128  # programs that share the rows of a channel, at most
 
 
 @triton.jit
-def normalized(
-    out, x, gamma, beta, epsilon, N, C, ROWS: tl.constexpr, BLOCK: tl.constexpr
-):
+def normalized(out, x, gamma, beta, epsilon, N, C, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.arange(0, ROWS)[:, None]
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :]
     at = row.to(tl.int64) * C + column
@@ -38,9 +36,7 @@ def normalized(
 
 
 @triton.jit
-def statistics(
-    means, squares, x, N, C, rows, TILE: tl.constexpr, BLOCK: tl.constexpr
-):
+def statistics(means, squares, x, N, C, rows, TILE: tl.constexpr, BLOCK: tl.constexpr):
     """Mean and summed squared deviations of `rows` samples for each channel."""
     part = tl.program_id(1)
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

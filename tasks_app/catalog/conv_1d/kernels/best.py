@@ -43,7 +43,7 @@ def correlated(
 def forward(input, kernel, input_size, kernel_size):
     count = input_size - kernel_size + 1
     out = torch.empty(count, device=input.device, dtype=input.dtype)
-    for rows, length in PLANS:  # noqa: B007  the last one if there is little to do
+    for rows, length in PLANS:
         if triton.cdiv(count, rows * length) >= ENOUGH:
             break
     correlated[(triton.cdiv(count, rows * length),)](

@@ -4,9 +4,9 @@
   digit is 1, beginning with the highest one. So no power is computed that isn't needed.
 - FP32: each number is split into two TF32 numbers, and all products are computed except that of the
   two small parts, close to float32 precision. BF16 is multiplied directly and summed in float32.
-- The matrices are small. If their tiles don't fill the GPU, split-K spreads the inner dimension over
-  more programs, and a second kernel adds up the sums; tiles stream through shared memory,
-  prefetched a few steps ahead, by the TMA where it can.
+- The matrices are small. If their tiles don't fill the GPU, split-K spreads the inner dimension
+  over more programs, and a second kernel adds up the sums. Tiles stream through shared memory,
+  prefetched a few steps ahead; in large BF16 products, the TMA copies them.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
   the end of a short row.
 - If rows have an even length, the two neighbors in a row are loaded and stored as one 8-byte
   integer and taken apart with shifts. So every access is contiguous across a warp.
-- Backward: the same thread reads the window, finds its first maximum, and writes all four gradients,
-  so `x` and the gradients are touched once. Windows that reach beyond an odd edge write the zeros
-  of the last row and column.
+- Backward: one thread reads the window, finds its first maximum, and writes all four gradients, so
+  `x` and the gradients are touched once. Windows that reach beyond an odd edge write the zeros of
+  the last row and column.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ def stored(out, at, a, b, first, second, PAIRED: tl.constexpr):
 
 
 @triton.jit
-def pooled(
-    out, x, count, H, W, PAIRED: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr
-):
+def pooled(out, x, count, H, W, PAIRED: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr):
     block = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
     window = block * BLOCK + tl.arange(0, BLOCK)
     held = window < count

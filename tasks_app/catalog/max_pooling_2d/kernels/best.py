@@ -40,7 +40,7 @@ def pooled(
             inside = held & (at >= 0) & (at < W)
             value = tl.load(x + row * W + at, inside, other=-float("inf"))
             largest = tl.maximum(largest, value.to(tl.float32))
-        maxima = maxima + (largest,)
+        maxima += (largest,)
         if step >= K - 1 and (step - K + 1) % S == 0:
             for back in tl.static_range(1, K):
                 largest = tl.maximum(largest, maxima[step - back])

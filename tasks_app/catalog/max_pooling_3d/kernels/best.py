@@ -37,11 +37,11 @@ def plane_maxima(
             inside = held & (at >= 0) & (at < W)
             value = tl.load(x + (plane * H + row) * W + at, inside, other=-float("inf"))
             largest = tl.maximum(largest, value.to(tl.float32))
-        rows = rows + (largest,)
+        rows += (largest,)
         if step >= K - 1 and (step - K + 1) % S == 0:
             for back in tl.static_range(1, K):
                 largest = tl.maximum(largest, rows[step - back])
-            found = found + (largest,)
+            found += (largest,)
     return found
 
 
@@ -60,7 +60,7 @@ def pooled(
     for step in tl.static_range((PLANES - 1) * S + K):
         plane = front * S - P + step
         found = plane_maxima(x, plane, top, column, D, H, W, K, S, P, ROWS, BLOCK)
-        planes = planes + (found,)
+        planes += (found,)
         if step >= K - 1 and (step - K + 1) % S == 0:
             depth = front + (step - K + 1) // S
             for row in tl.static_range(ROWS):

@@ -22,9 +22,7 @@ CHUNK = 512  # elements; longer rows are split
 
 
 @triton.jit
-def sums(
-    values, columns, x, begin, end, k, K, EACH: tl.constexpr, BLOCK: tl.constexpr
-):
+def sums(values, columns, x, begin, end, k, K, EACH: tl.constexpr, BLOCK: tl.constexpr):
     """The sum of the dense rows that the elements from begin to end name, times the elements."""
     place = tl.arange(0, EACH)
     total = tl.zeros((EACH, BLOCK), dtype=tl.float32)

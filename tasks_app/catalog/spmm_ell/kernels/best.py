@@ -1,7 +1,7 @@
 """Product of a sparse matrix in ELLPACK form and a dense matrix.
 
-- A program computes a part of a row of the result, up to 512 columns wide. It takes a few slots at a
-  time: their elements and columns, and the parts of the dense rows that they name, so several
+- A program computes a part of a row of the result, up to 512 columns wide. It takes a few slots at
+  a time: their elements and columns, and the parts of the dense rows that they name, so several
   independent loads are in flight.
 - Slots without an element load nothing, wherever they stand in a row.
 - Programs that run at the same time have the same columns of the dense matrix, so that these stay
@@ -20,9 +20,7 @@ TILE = 2048  # elements of the dense matrix that a step loads
 
 
 @triton.jit
-def multiplied(
-    y, values, columns, x, slots, K, SLOTS: tl.constexpr, BLOCK: tl.constexpr
-):
+def multiplied(y, values, columns, x, slots, K, SLOTS: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     k = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     slot = tl.arange(0, SLOTS)

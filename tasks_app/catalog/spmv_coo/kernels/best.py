@@ -46,9 +46,7 @@ def rounded(out, x, count, BLOCK: tl.constexpr):
 
 def forward(rows, nnz, values, row_indices, col_indices, x):
     sums = torch.zeros(rows, device=x.device, dtype=torch.float32)
-    added[(triton.cdiv(nnz, BLOCK),)](
-        sums, values, row_indices, col_indices, x, nnz, BLOCK=BLOCK
-    )
+    added[(triton.cdiv(nnz, BLOCK),)](sums, values, row_indices, col_indices, x, nnz, BLOCK=BLOCK)
     if x.dtype is torch.float32:
         return sums
     y = torch.empty(rows, device=x.device, dtype=x.dtype)

@@ -20,9 +20,7 @@ ENOUGH = 528  # programs: four for each multiprocessor of a large GPU
 
 
 @triton.jit
-def stepped(
-    new, old, r, nx, ny, nz, PLANES: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr
-):
+def stepped(new, old, r, nx, ny, nz, PLANES: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     z = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :]
     y = tl.program_id(1) * ROWS + tl.arange(0, ROWS)[:, None]
     first = tl.program_id(2) * PLANES

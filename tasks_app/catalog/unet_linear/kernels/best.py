@@ -5,9 +5,9 @@
   units, in a fraction of their time. One kernel multiplies matrices with any strides.
 - Tiles are prefetched into shared memory a few steps ahead, and programs that run at the same time
   share their inputs in the L2 cache.
-- The gradient of the weights sums over all positions: few tiles, but a long inner dimension. Split-K
-  spreads it over many programs, and a second kernel adds up their sums. The biases' gradient is a
-  sum over parts of the rows, too.
+- The gradient of the weights sums over all positions: few tiles, but a long inner dimension.
+  Split-K spreads it over many programs, and a second kernel adds up their sums. The biases'
+  gradient is a sum over parts of the rows, too.
 """
 
 from __future__ import annotations
