@@ -122,7 +122,8 @@ def _chosen(script: Script, names: list[str]) -> Script:
 def _config(options: argparse.Namespace, usual: DeviceKind) -> SupervisorConfig:
     kind = DeviceKind(options.device) if options.device else usual
     if kind is DeviceKind.CUDA and not cuda_devices():
-        raise DataError("device", "this host has no GPU; to run on the CPU, pass --device cpu")
+        way = "to run on the CPU, pass --device cpu" if options.device else "the script needs one"
+        raise DataError("device", f"this host has no GPU; {way}")
     return SupervisorConfig(
         kind=kind,
         index=options.index,
@@ -145,7 +146,9 @@ def text_of(checked: Checked) -> str:
     for where, reason in checked.baselines.errors.items():
         lines.append(f"baseline {where}: {reason}")
     lines.append(f"values: only {TRIED}. Not tried: {', '.join(NOT_TRIED)}")
-    return "\n".join([*lines, "", WHY])
+    if any(result.latency_ns for result in checked.results.values()):
+        lines += ["", WHY]
+    return "\n".join(lines)
 
 
 def document_of(checked: Checked) -> dict[str, object]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpu_runner.check.checking import Bound, Checked, Ratio
-from gpu_runner.check.command import document_of, text_of
+from gpu_runner.check.command import WHY, document_of, text_of
 from gpu_runner.check.script import SIZE, Script, read_script
 from gpu_runner.data.baselines import BaselineReport
 from gpu_runner.data.codec import DataError
@@ -235,6 +235,7 @@ def test_a_cause_is_told_once(tmp_path: Path) -> None:
     checked = Checked(task=task, device="cpu", bound=Bound(9), baselines=baselines, results=results)
     for text in (text_of(checked), describe(result)):
         assert [text.count(GENERAL[each]) for each in (told, other)] == [1, 1]
+    assert WHY not in text_of(checked)  # nothing was timed
 
 
 def test_a_bound_is_proven_by_several_ways_that_all_pass() -> None:
