@@ -2,10 +2,11 @@
 
 - Up to 2048 samples: a program keeps all samples of a few channels in registers. It subtracts the
   mean before it squares, so channels far from zero lose no precision.
-- More samples: the first kernel computes mean and sum of squared deviations of tiles of rows, and
-  merges them by Chan's formula, again without subtracting large squares. The second merges the
-  programs' results and turns them into a mean and a factor for each channel. The third applies
-  them, beginning with the rows that were read last and are still in the L2 cache.
+- More samples: a program of the first kernel has part of the rows of some channels. It sums
+  deviations, and their squares, from the mean of its first rows, so channels far from zero lose
+  little. Each thread sums its own rows, and threads meet once at the end. The second kernel merges
+  the parts by Chan's formula, and the third applies the result, beginning with the rows that were
+  read last and are still in the L2 cache.
 - All arithmetic is float32, even for BF16.
 """
 
@@ -40,26 +41,30 @@ def statistics(means, squares, x, N, C, rows, TILE: tl.constexpr, BLOCK: tl.cons
     """Mean and summed squared deviations of `rows` samples for each channel."""
     part = tl.program_id(1)
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mean = tl.zeros((BLOCK,), dtype=tl.float32)
-    square = tl.zeros((BLOCK,), dtype=tl.float32)
     begin = part * rows
     end = min(begin + rows, N)
+    place = tl.arange(0, TILE)
+    at = (begin + place).to(tl.int64)[:, None] * C + column[None, :]
+    held = ((begin + place) < end)[:, None] & (column < C)[None, :]
+    value = tl.load(x + at, held, other=0.0).to(tl.float32)
+    center = (tl.sum(value, 0) / tl.cast(min(rows, TILE), tl.float32))[None, :]
+    total = tl.zeros((TILE, BLOCK), dtype=tl.float32)
+    square = tl.zeros((TILE, BLOCK), dtype=tl.float32)
     for first in range(begin, end, TILE):
-        row = first + tl.arange(0, TILE)
-        count = tl.cast(min(end - first, TILE), tl.float32)
-        held = (row[:, None] < end) & (column[None, :] < C)
+        row = first + place
         at = row.to(tl.int64)[:, None] * C + column[None, :]
+        held = (row < end)[:, None] & (column < C)[None, :]
         value = tl.load(x + at, held, other=0.0).to(tl.float32)
-        tile_mean = tl.sum(value, 0) / count
-        value = tl.where(row[:, None] < end, value - tile_mean[None, :], 0.0)
-        before = tl.cast(first - begin, tl.float32)
-        share = count / (before + count)
-        away = tile_mean - mean
-        mean += away * share
-        square += tl.sum(value * value, 0) + away * away * (before * share)
-    place = part.to(tl.int64) * C + column
-    tl.store(means + place, mean, column < C)
-    tl.store(squares + place, square, column < C)
+        away = tl.where(held, value - center, 0.0)
+        total += away
+        square += away * away
+    count = tl.cast(end - begin, tl.float32)
+    sums = tl.sum(total, 0)
+    mean = tl.sum(center, 0) + sums / count
+    squared = tl.maximum(tl.sum(square, 0) - sums * (sums / count), 0.0)
+    at_part = part.to(tl.int64) * C + column
+    tl.store(means + at_part, mean, column < C)
+    tl.store(squares + at_part, squared, column < C)
 
 
 @triton.jit

@@ -15,6 +15,7 @@ import triton.language as tl
 
 LONG = 8  # a row of more than so many times the group's width is long
 BLOCK = 2048
+TILE = 256  # elements of all rows that a program reads at once: small, so long rows spread out
 
 
 @triton.jit
@@ -58,7 +59,7 @@ def forward(rows, values, col_indices, row_offsets, x):
     y = torch.empty(rows, device=x.device, dtype=x.dtype)
     average = values.numel() // rows
     width = min(64, max(4, triton.next_power_of_2(average)))
-    count = min(1024 // width, max(4, triton.next_power_of_2(rows) // 512))
+    count = min(TILE // width, max(4, triton.next_power_of_2(rows) // 512))
     multiplied[(triton.cdiv(rows, count),)](
         y, values, col_indices, row_offsets, x, rows, LONG=LONG * width,
         ROWS=count, WIDTH=width, BLOCK=BLOCK,
