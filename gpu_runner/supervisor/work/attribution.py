@@ -253,7 +253,7 @@ class Attribution:
             return _NOBODY
         if place.is_idle:  # of a pool, or in an operation that waits for its team
             return _computed(list(self._called(place)))
-        is_mathematics = bool(_MATHEMATICS.match(_name(mapping, place.at)))
+        is_mathematics = self._is_mathematics(place, mapping)
         if not mapping.path or is_mathematics or _serves_its_caller(mapping.path):
             caller = self._caller(place, is_compiled=not mapping.path)
             within = caller if caller in _LIBRARIES_WITHIN else _NOBODY
@@ -266,6 +266,10 @@ class Attribution:
         if _NUMPY_CORE in mapping.path and _NUMPY_COPIES.search(_name(mapping, place.at)):
             return _NOBODY
         return worker
+
+    def _is_mathematics(self, place: Place, mapping: maps.Mapping) -> bool:
+        is_torchs = bool(mapping.path) and self._worker_of(place.code, mapping) == _TORCH
+        return is_torchs and bool(_MATHEMATICS.match(_name(mapping, place.at)))
 
     def _caller(self, place: Place, *, is_compiled: bool) -> str:
         """For whom a thread works, by the first frame on its stack that is somebody's.
