@@ -127,6 +127,15 @@ def best_baseline(workload: Document) -> tuple[str, float | None]:
     return name, times.get(name)
 
 
+def over(state: Document) -> str:
+    """What a speedup is over, if it isn't the best of all baselines; sites before this didn't say.
+
+    It may be a speedup or a score.
+    """
+    names = state.get("compared_with") or "best"
+    return "" if names == "best" else f" over {names} only"
+
+
 def verdict_line(state: Document) -> str:
     """A verdict with its time, score and state, or where an evaluation stands."""
     if state["status"] != "FINISHED":
@@ -134,13 +143,12 @@ def verdict_line(state: Document) -> str:
     words = [state["verdict"]]
     if state["latency_ns"] is not None:
         words.append(duration(state["latency_ns"]))
-    names = state.get("compared_with") or "best"
-    over = "" if names == "best" else f" over {names} only"
+    only = over(state)
     if state["score"] is not None:
-        words.append(f"score {factor(state['score'])}{over}")
+        words.append(f"score {factor(state['score'])}{only}")
     elif state["speedup"] is not None:
-        words.append(f"{factor(state['speedup'])}{over or ' of the best baseline'} on listed sizes")
-    if over and not state["state"]:
+        words.append(f"{factor(state['speedup'])}{only or ' of the best baseline'} on listed sizes")
+    if only and not state["state"]:
         words.append("provisional")
     if state["state"]:
         words.append({"tuned": "tuned to the listed sizes"}.get(state["state"], state["state"]))

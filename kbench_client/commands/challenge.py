@@ -10,7 +10,7 @@ from typing import Any
 from kbench_client.commands.submitting import add_watch_options
 from kbench_client.exits import Exit, Stop
 from kbench_client.output import Output
-from kbench_client.results import duration, factor, money, significant
+from kbench_client.results import duration, factor, money, over, significant
 from kbench_client.site import ID, Site
 
 _PREFIX = "kbe_"  # how an entry's token begins
@@ -171,7 +171,7 @@ def _entry(entry: dict[str, Any]) -> str:
         count = f"{task['used']} used" if is_over else f"{task['left']} left"
         ranked = f", ranked {task['verdict']}" if task["verdict"] else ""
         if task["speedup"]:
-            ranked += f", {factor(task['speedup'])} of the best baseline"
+            ranked += f", {factor(task['speedup'])}{over(task) or ' of the best baseline'}"
         if task["unlisted_speedup"]:
             ranked += f", {factor(task['unlisted_speedup'])} on unlisted sizes"
         is_ranked = task["latency_ns"] and not task["doubted"]

@@ -198,9 +198,15 @@ class Section:
 
     @property
     def is_thin(self) -> bool:
-        """Whether it compares names over so few problems that the order says little."""
-        counted = [ranked.row.counted for ranked in self.groups]
-        return len(counted) > 1 and min(counted) < LEAST_COMMON
+        """Whether it compares names over so few problems that the order says little.
+
+        Over the whole board, problems that nobody has a final result on don't add to them.
+        """
+        rows = [ranked.row for ranked in self.groups]
+        counted = min((row.counted for row in rows), default=0)
+        if self.over is Over.ALL:
+            counted = min(counted, max((len(row.sure) for row in rows), default=0))
+        return len(rows) > 1 and counted < LEAST_COMMON
 
     @property
     def has_leader(self) -> bool:

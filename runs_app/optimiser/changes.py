@@ -179,6 +179,7 @@ def _candidate(
         "measuring": bool(row.measuring),
         "replaced": is_replaced,
         **more,
+        **({"ranked_ns": row.latency_ns} if "ranked_ns" in more else {}),
     }
 
 
@@ -222,11 +223,21 @@ def _said(row: RunEvent) -> dict[str, object]:
         return {}
     payload = row.payload
     if payload["mode"] == Mode.RANKED:
-        ranked = {"ranked_ns": payload["latency_ns"]} if payload.get("latency_ns") else {}
-        return {"noisy": says_nothing(payload["verdict"]), **ranked}
-    if payload["mode"] in LAST_MODES or payload["verdict"] != Verdict.CORRECT:
+        return {"noisy": says_nothing(payload["verdict"]), **_ranked(payload)}
+    if payload["mode"] in LAST_MODES:
+        return _ranked(payload)
+    if payload["verdict"] != Verdict.CORRECT:
         return {}
     return {"search_ns": payload.get("latency_ns"), "search_spread": payload.get("spread")}
+
+
+def _ranked(payload: Mapping[str, Any]) -> dict[str, object]:
+    """That the candidate's time isn't of the search any more; `_candidate` knows which one it is.
+
+    An audit that took longer replaces the ranked time, in the run's history and in all its words.
+    """
+    is_timed = payload["verdict"] == Verdict.CORRECT and payload.get("latency_ns")
+    return {"ranked_ns": payload["latency_ns"]} if is_timed else {}
 
 
 _WORDS = {

@@ -1,9 +1,11 @@
-"""What checks of tasks do that have not ended, or what they wait for, in words."""
+"""What checks of tasks do or wait for, and why the last one made no report, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+
+from django.db.models import OuterRef, Subquery
 
 from runs_app.core.queue.runners import RunnerStatus, runner_list
 from runs_app.models import UNDER_WAY, Status, TaskCheck
@@ -20,6 +22,15 @@ def checks_under_way(now: datetime, version_id: int | None = None) -> dict[int, 
     for check in checks:
         found.setdefault(check.version_id, []).append(check_words(check, runners))
     return {version: "; another one ".join(words) for version, words in found.items()}
+
+
+def failed_checks() -> dict[int, str]:
+    """Why the newest check of a version made no report, by the version's id; only for admins."""
+    newest = TaskCheck.objects.filter(version=OuterRef("version")).order_by("-created_at", "-pk")
+    rows = TaskCheck.objects.filter(
+        pk=Subquery(newest.values("pk")[:1]), status=Status.FINISHED, passed__isnull=True
+    ).select_related("device")
+    return {check.version_id: f"on {check.device} failed: {check.reason}" for check in rows}
 
 
 def check_words(check: TaskCheck, runners: Iterable[RunnerStatus]) -> str:

@@ -14,6 +14,7 @@ from gpu_runner.data.verdict import Direction, Verdict
 from runs_app.core.api_body import Body, one_of
 from runs_app.core.api_pages import ask_again, newest_first
 from runs_app.core.errors import NotAllowed
+from runs_app.core.work.result_state import COMPARED_WITH, compared_with
 from runs_app.features.challenges.figures import (
     MEASURES,
     RANKING,
@@ -148,6 +149,7 @@ class TaskOut(Schema):
     latency_ns: float | None = Field(description="Time in its ranked evaluation.")
     speedup: float | None = Field(description="Speedup over the best baseline on listed sizes.")
     unlisted_speedup: float | None
+    compared_with: str = Field(description=COMPARED_WITH)
 
 
 class EntryOut(Schema):
@@ -383,4 +385,5 @@ def _task(task: TaskResult, budget: int) -> dict[str, object]:
         "latency_ns": task.ranked.latency_ns if task.ranked else None,
         "speedup": task.speedup,
         "unlisted_speedup": task.unlisted_speedup,
+        "compared_with": compared_with(task.shown) if task.shown else "",
     }

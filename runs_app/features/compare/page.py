@@ -65,7 +65,7 @@ class RunsPage(Page):
 class AblationPage:
     """Settings of a problem side by side; nothing but the problems while none is `chosen`."""
 
-    problems: Sequence[tuple[str, str, str, int]]
+    problems: Sequence[tuple[str, str, str, int, str]]
     unknown: bool = False
     chosen: tuple[str, str, str] | None = None
     metric: str = ""

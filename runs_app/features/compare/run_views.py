@@ -25,6 +25,7 @@ from runs_app.features.compare.runs import (
 )
 from runs_app.models import Run
 from runs_app.optimiser.page import strategy_title
+from runs_app.optimiser.selectors.compared import baseline_of
 from runs_app.optimiser.selectors.runs import visible_runs
 from runs_app.optimiser.tags import UNRANKED, clock
 from runs_app.submitting.tags import verdict_words
@@ -49,6 +50,7 @@ _MEASURES: tuple[tuple[str, Callable[[float], str], Callable[[RunSummary], float
     (_OVER_SEED, times, lambda s: s.speedup_seed),
     (_OVER_BASELINE, times, lambda s: s.speedup_baseline),
     (_BEST_TIME, duration, lambda s: s.run.best_latency_ns),
+    ("Time of the baseline, listed sizes", duration, lambda s: _baseline_ns(s.run)),
     ("Cost", usd, lambda s: s.run.usd),
     ("Tokens", amount, lambda s: s.run.tokens),
     ("Evaluations", intcomma, lambda s: s.run.evaluations),
@@ -106,6 +108,12 @@ def _runs_page(
         y=y,
         figure=best_so_far_figure([(row.run, row.points) for row in rows], x, y),
     )
+
+
+def _baseline_ns(run: Run) -> float | None:
+    """Hosts of a device differ: a run's speedups are over the baseline that was measured for it."""
+    baseline = baseline_of(run)
+    return baseline.ns if baseline else None
 
 
 def _where(run: Run) -> str:
@@ -215,7 +223,7 @@ def ablation(request: HttpRequest) -> HttpResponse:
 
 
 def _problem_of(
-    request: HttpRequest, problems: Sequence[tuple[str, str, str, int]]
+    request: HttpRequest, problems: Sequence[tuple[str, str, str, int, str]]
 ) -> tuple[str, str, str] | None:
     """The address's problem; the one with most runs if it names none; None if it has no runs."""
     task, device, direction = (request.GET.get(n, "") for n in ("task", "device", "direction"))

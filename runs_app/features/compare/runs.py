@@ -16,7 +16,7 @@ from gpu_runner.data.verdict import Mode, Verdict
 from runs_app.core.work.result_state import QUARANTINED, REJECTED, is_whole, result_state
 from runs_app.features.compare.ablation import AblationRun
 from runs_app.features.compare.curve import Point, curve
-from runs_app.models import Candidate, Evaluation, LanguageModelCall, Run
+from runs_app.models import Candidate, Device, Evaluation, LanguageModelCall, Run
 from runs_app.optimiser.evolve.commands import Edit
 from runs_app.optimiser.evolve.strategies.cudamaster import REPLACED
 from runs_app.optimiser.selectors.compared import compared
@@ -171,11 +171,16 @@ def _summary(
     )
 
 
-def problems_with_runs(user: Viewer) -> list[tuple[str, str, str, int]]:
-    """Task, device and direction of finished runs that `user` may see, with their number."""
+def problems_with_runs(user: Viewer) -> list[tuple[str, str, str, int, str]]:
+    """Task, device and direction of finished runs that `user` may see, their number, and a name.
+
+    The name is the device's.
+    """
     rows = visible_runs(user).filter(status=Run.Status.FINISHED).order_by()
     counted = rows.values_list("task_version__task__slug", "device_id", "direction")
-    return sorted(counted.annotate(count=Count("pk")), key=lambda row: (-row[3], row[:3]))
+    found = sorted(counted.annotate(count=Count("pk")), key=lambda row: (-row[3], row[:3]))
+    names = Device.objects.in_bulk([row[1] for row in found])
+    return [(*row, str(names[row[1]])) for row in found]
 
 
 def ablation_runs(user: Viewer, task: str, device: str, direction: str) -> QuerySet[Run]:

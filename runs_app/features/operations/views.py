@@ -156,12 +156,19 @@ def runner_add(request: AuthenticatedRequest) -> HttpResponse:
             site = request.build_absolute_uri("/").rstrip("/")
             command = (
                 f"KBENCH_RUNNER_TOKEN={text} .venv/bin/python -m gpu_runner work"
-                f" --site {site} --device cuda"
+                f" --site {site} --device {_device_of(token)}"
             )
             context = {"token": token, "command": command}
             return render(request, "operations/runner_added.html", context)
     status = 422 if form.is_bound else 200
     return render(request, "operations/runner_add.html", context, status=status)
+
+
+def _device_of(token: RunnerToken) -> str:
+    """What to call the device on its host: the CPU only if the token serves nothing else."""
+    is_open = token.serves != RunnerToken.Serves.LISTED
+    serves_gpus = token.devices.exclude(kind="cpu").exists()
+    return "cuda" if is_open or serves_gpus else "cpu"
 
 
 @require_POST

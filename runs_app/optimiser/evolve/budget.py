@@ -39,12 +39,12 @@ def worst_usd(model: ModelSpec, tokens_in: int, tokens_out: int) -> float:
     return cost_usd(model, tokens_in, tokens_out) or 0.0
 
 
-def unpriced(models: Iterable[ModelSpec]) -> str:
-    """Why no cap on money can hold with these language models; empty if one can."""
+def unpriced(models: Iterable[ModelSpec], instead: str = "leave the cap out") -> str:
+    """Why no cap on money can hold with these language models, and what to do; empty if one can."""
     names = ", ".join(model.name for model in models if not model.is_priced)
     return names and (
-        f"a cap on money can't be checked, since the price of {names} is unknown: leave the cap"
-        " out, or have an admin enter the price (0 if it is free)"
+        f"a cap on money can't be checked, since the price of {names} is unknown:"
+        f" {instead}, or have an admin enter the price (0 if it is free)"
     )
 
 

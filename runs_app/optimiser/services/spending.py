@@ -19,6 +19,10 @@ from tasks_app.disclosure import sees_hidden
 from tasks_app.numbers import usd
 
 _FIELD = "budget.usd"
+_ALWAYS_CAPPED = (
+    "every run with a priced language model has the site's cap, so choose models that all have"
+    " prices, or none"
+)
 
 
 def capped(budget: Budget, models: Iterable[ModelSpec], user: User | None) -> Budget:
@@ -29,6 +33,8 @@ def capped(budget: Budget, models: Iterable[ModelSpec], user: User | None) -> Bu
     """
     asked, limit = list(models), settings.MAX_RUN_USD
     if not sees_hidden(user) and is_priced(asked):
+        if budget.usd is None and (reason := unpriced(asked, _ALWAYS_CAPPED)):
+            raise SubmissionError(_FIELD, reason)
         budget = replace(budget, usd=limit) if budget.usd is None else budget
         if budget.usd is not None and budget.usd > limit:
             raise SubmissionError(_FIELD, f"must be at most {limit:g}, the site's limit for a run")

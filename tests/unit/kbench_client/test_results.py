@@ -13,6 +13,7 @@ from gpu_runner.data.integrity import Check, Suspicion
 from gpu_runner.data.profile import THROUGHPUTS, KernelMetrics, Profile
 from gpu_runner.data.symptom import Finding, Symptom
 from gpu_runner.data.verdict import Mode, Verdict
+from kbench_client.commands.challenge import _entry
 from kbench_client.comparison import comparison
 from runs_app.core.work import lifecycle
 from runs_app.submitting.services import cancel
@@ -88,6 +89,17 @@ def test_a_long_profile_and_a_correct_kernels_log_are_cut(kbench: Command, ada: 
     assert answer.document["evaluations"][0]["result"]["profile"]["causes"] == ["denormals"]
     shown = kbench("show", str(found.submission_id)).out
     assert ("not vectorized" in shown, "cause: denormals" in shown) == (False, True)
+
+
+def test_a_speedup_over_some_baselines_is_not_called_one_over_the_best() -> None:
+    task = {"task": "relu", "used": 1, "doubted": False, "latency_ns": 9.0, "best_latency_ns": 9.0}
+    told = {**task, "verdict": "CORRECT", "speedup": 3.76, "unlisted_speedup": None}
+    entry = {"state": "ranked", "ranking": "", "over": True, "reason": "waits"}
+    for names, words in (
+        ("best", "3.76× of the best baseline"),
+        ("eager", "3.76× over eager only"),
+    ):
+        assert words in _entry({**entry, "tasks": [{**told, "compared_with": names}]})
 
 
 def test_what_was_built_from_the_same_source_never_differs() -> None:

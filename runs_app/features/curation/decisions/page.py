@@ -106,6 +106,7 @@ class CuratePage:
     devices: QuerySet[Device]
     difficulties: Sequence[tuple[str, str]]
     checks: Mapping[int, str]
+    failed: Mapping[int, str]
     fragment: bool = False
     selected: Collection[str] = ()  # names of tasks
     error: CurationError | None = None  # why nothing was done
@@ -136,6 +137,7 @@ class TaskCuratePage:
     entries: Sequence[AuditLine]
     in_use: bool
     checks: Mapping[int, str]
+    failed: Mapping[int, str]
     error: CurationError | None = None  # why nothing was done
     values: Mapping[str, str] | None = None  # of the form then
 

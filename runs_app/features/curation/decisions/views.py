@@ -17,7 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from runs_app.core.queue.checks import checks_under_way
+from runs_app.core.queue.checks import checks_under_way, failed_checks
 from runs_app.core.queue.devices import devices
 from runs_app.core.queue.many import back, back_address
 from runs_app.features.curation.decisions import page as curate_page
@@ -141,6 +141,7 @@ def _table(request: HttpRequest, filters: dict[str, str]) -> curate_page.CurateP
         devices=devices(),
         difficulties=Task.Difficulty.choices,
         checks=checks_under_way(timezone.now()),
+        failed=failed_checks(),
     )
 
 
@@ -192,6 +193,7 @@ def _one(task: Task) -> curate_page.TaskCuratePage:
         entries=audit_lines(entries, with_files=True)[:_OWN_ENTRIES],
         in_use=task.state in (Task.State.PUBLISHED, Task.State.REVIEW),
         checks=checks_under_way(timezone.now()),
+        failed=failed_checks(),
     )
 
 

@@ -245,6 +245,24 @@ def test_a_leader_is_named_where_enough_tasks_are_in_common(client: Client) -> N
     assert ("verdict-head" in page, "too few final results" in page) == (False, True)
 
 
+def test_few_final_results_make_no_leader_of_a_whole_board(client: Client) -> None:
+    """However many tasks the board has; and the curves of several tables say that they differ."""
+    versions = [factories.make_task_version(name=f"t{number}") for number in range(LEAST_COMMON)]
+    for number, version in enumerate(versions):
+        if number:
+            ranked(version, speedup=2.0, agent="one")
+        ranked(version, speedup=2.0, agent="")
+    ranked(versions[1], speedup=1.5, agent="two")
+    factories.pass_audits()
+    page = opened(client, "by=agent&over=all")
+    assert ("verdict-head" in page, "too few final results" in page) == (False, True)
+    assert "compare a curve only" not in page
+    assert "compare a curve only" in opened(client, "by=agent")
+    ranked(versions[0], speedup=2.0, agent="one")
+    factories.pass_audits()
+    assert "verdict-head" in opened(client, "by=agent&over=all")
+
+
 def test_leaders_and_the_matrix_count_the_same_leads(client: Client) -> None:
     """A result that lacks a baseline takes a lead on neither, whatever its speedup."""
     for name in ("first", "second", "third"):

@@ -81,6 +81,16 @@ def test_a_replay_ends_at_what_is_shown_now(start: Start, world: World) -> None:
     assert (found[3]["verdict"], found[3]["noisy"]) == ("CORRECT", True)
 
 
+def test_a_list_and_the_reason_tell_one_ranked_time(start: Start, world: World) -> None:
+    run = searched(start, world)
+    for mode, latency_ns in ((Mode.RANKED, 690.0), (Mode.AUDIT, 695.0)):
+        end(run, 4, mode, latency_ns)
+        world.advance(run)
+        best = now_of(run).candidates[4]
+        assert (best["ranked_ns"], best["search_ns"]) == (latency_ns, 700.0)
+        assert_the_same(run)
+
+
 def test_what_a_stop_cancels_is_not_lost(start: Start, world: World) -> None:
     run = start()
     world.advance(run)

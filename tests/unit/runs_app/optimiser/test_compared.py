@@ -110,6 +110,7 @@ def test_figures_of_two_kinds_have_no_difference() -> None:
     for label in ("Best speedup over the best baseline", "Time of the best kernel"):
         row = page.split(label)[1].split("</tr>")[0]
         assert ("listed sizes only, not ranked" in row, "%" in row) == (True, False)
+    assert "Time of the baseline, listed sizes" in page
     assert text("/runs/").count("listed sizes only, not ranked") == 1
 
 

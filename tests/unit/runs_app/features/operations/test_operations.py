@@ -244,3 +244,13 @@ def test_runners_that_stopped_or_were_revoked_are_folded_away(client: Client, ad
     assert [name in shown for name in names] == [True, False, False]
     assert [name in folded for name in names] == [False, True, True]
     assert ("Drain test.left" in folded, "Drain guest.lost" in folded) == (True, False)
+
+
+@pytest.mark.parametrize(("serves", "device"), [("listed", "cpu"), ("new", "cuda")])
+def test_a_runners_command_names_a_device_that_its_token_serves(
+    admin: User, client: Client, serves: str, device: str
+) -> None:
+    client.force_login(admin)
+    form = {"name": "lab-7", "serves": serves, "devices": [make.make_cpu().pk]}
+    page = client.post("/operate/runners/add/", form).content.decode()
+    assert f"--device {device}" in page

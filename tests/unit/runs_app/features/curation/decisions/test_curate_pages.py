@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from runs_app.features.curation.decisions.services import retire
+from runs_app.models import Status, TaskCheck
 from tasks_app.models import AuditEntry, Draft, Task, TaskVersion
 from tasks_app.publishing.audit_log import add_entry
 from tasks_app.publishing.services import store_version
@@ -144,3 +146,21 @@ def test_the_admin_changes_nothing(client: Client, admin: User) -> None:
     assert client.post(f"{address}/change/", {"state": "retired"}).status_code == 403
     assert client.post(f"{address}/delete/", {"post": "yes"}).status_code == 403
     assert (Task.objects.get().state, TaskVersion.objects.count()) == ("published", 1)
+
+
+@pytest.mark.parametrize(("again", "shown"), [(None, True), (False, False), (True, False)])
+@pytest.mark.parametrize("address", ["/curate/", "/tasks/a/curate/"])
+def test_a_check_that_failed_says_why_until_there_is_another(
+    client: Client, admin: User, address: str, again: bool | None, shown: bool
+) -> None:
+    [task] = tasks("a")
+    over = {"status": Status.FINISHED, "finished_at": make.NOW}
+    fields = {"version": task.current_version, "device": make.make_cpu(), "asked_by": admin}
+    dates = {"created_at": make.NOW, "queued_at": make.NOW}
+    TaskCheck.objects.create(**fields, **over, **dates, reason="forward of n7: <it> broke")
+    if again is not None:
+        dates["created_at"] += timedelta(minutes=1)
+        TaskCheck.objects.create(**fields, **over, **dates, passed=again)
+    page = client.get(address).content.decode()
+    said = "The last check on CPU failed: forward of n7: &lt;it&gt; broke"
+    assert (said in page) is shown
