@@ -175,7 +175,7 @@ class Migration(migrations.Migration):
                 ('last_event_at', models.DateTimeField(blank=True, null=True)),
                 ('version', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='tasks_app.taskversion')),
                 ('direction', models.CharField(choices=[('forward', 'forward'), ('backward', 'backward')], max_length=10)),
-                ('queue_place', models.PositiveSmallIntegerField(default=4)),
+                ('queue_place', models.PositiveSmallIntegerField(default=3)),
                 ('report', models.JSONField(blank=True, null=True)),
             ],
             options={
