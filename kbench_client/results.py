@@ -128,9 +128,9 @@ def best_baseline(workload: Document) -> tuple[str, float | None]:
 
 
 def over(state: Document) -> str:
-    """What a speedup is over, if it isn't the best of all baselines; sites before this didn't say.
+    """Which baseline a speedup or a score is over; empty if it's the best of all.
 
-    It may be a speedup or a score.
+    Older sites don't say which one it is.
     """
     names = state.get("compared_with") or "best"
     return "" if names == "best" else f" over {names} only"

@@ -93,7 +93,7 @@ class Table:
         return {name: value for each in self.columns for name, value in each.record(row).items()}
 
     def csv(self, records: Iterable[Record]) -> str:
-        """These records as a CSV file with a line of names."""
+        """These records as CSV, with a header line."""
         return as_csv(list(records), list(self.fields))
 
     def only(self, names: Collection[str]) -> Table:

@@ -56,7 +56,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Times as fast as the old kernel the new one is, with a 95 % interval over the rounds.
+    """The new kernel's speedup over the old one, with a 95 % interval over the rounds.
 
     old_ns and new_ns are the geometric means of the rounds' times, so that `value` is their ratio.
     """

@@ -122,7 +122,11 @@ def _chosen(script: Script, names: list[str]) -> Script:
 def _config(options: argparse.Namespace, usual: DeviceKind) -> SupervisorConfig:
     kind = DeviceKind(options.device) if options.device else usual
     if kind is DeviceKind.CUDA and not cuda_devices():
-        way = "to run on the CPU, pass --device cpu" if options.device else "the script needs one"
+        way = (
+            "to run on the CPU, pass --device cpu"
+            if options.device
+            else "the script needs one, so run it on a GPU host"
+        )
         raise DataError("device", f"this host has no GPU; {way}")
     return SupervisorConfig(
         kind=kind,

@@ -42,7 +42,7 @@ def describe(result: EvaluationResult) -> str:
 
 
 def _mismatch(found: Mismatch, reason: str) -> list[str]:
-    """The first wrong element, and those findings that the verdict's reason doesn't have."""
+    """The first wrong element, and any findings that the verdict's reason doesn't already state."""
     where = f"{found.output}{list(found.index)}"
     first = (
         f"  first wrong element: {where} is {found.actual}, expected {found.expected} ±"

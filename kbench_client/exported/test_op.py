@@ -9,7 +9,7 @@ import torch
 from . import dispatch, op, task
 
 KIND: str = task.WINNER["device"]["kind"]
-SLACK = 1e-3  # chosen: two calls may add up in another order; test_verdict judges the errors
+SLACK = 1e-3  # chosen: two calls may add in different orders; test_verdict judges the errors
 
 
 class TestOperator(unittest.TestCase):
@@ -27,7 +27,7 @@ class TestOperator(unittest.TestCase):
 
 
 def _largest(arguments: task.Arguments) -> float:
-    """The largest size of a finite number among the outputs."""
+    """The largest magnitude of a finite number among the outputs."""
     outputs = (each.double().nan_to_num(0.0, 0.0, 0.0) for each in dispatch.run(arguments))
     return max((float(each.abs().max()) for each in outputs if each.numel()), default=0.0)
 

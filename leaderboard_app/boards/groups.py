@@ -200,7 +200,7 @@ class Section:
     def is_thin(self) -> bool:
         """Whether it compares names over so few problems that the order says little.
 
-        Over the whole board, problems that nobody has a final result on don't add to them.
+        With `over=all`, it also is if nobody has a final result on that many problems.
         """
         rows = [ranked.row for ranked in self.groups]
         counted = min((row.counted for row in rows), default=0)

@@ -140,10 +140,10 @@ def _most(final: Sequence[tuple[Estimate, Entry]]) -> str:
     most = max(authors.values())
     names = sorted(name for name, leads in authors.items() if leads == most)
     if len(names) == 1:
-        return f" {names[0]} leads the most: {most}."
+        return f" {names[0]} leads the most, with {most}."
     if len(names) > _MOST_NAMES:
         return ""
-    return f" {get_text_list(names, 'and')} lead the most: {most} each."
+    return f" {get_text_list(names, 'and')} lead the most, with {most} each."
 
 
 def _of_matrix(rows: Iterable[Row], device: Device) -> Headline | None:

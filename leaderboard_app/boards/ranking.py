@@ -50,7 +50,7 @@ class Problem(NamedTuple):
 
 
 def counted_problems(problems: Collection[Problem]) -> str:
-    """How many there are: tasks, or their directions if one task has several of these."""
+    """How many there are: "3 tasks", or "3 task directions" if a task occurs more than once."""
     is_task_each = len({problem.task for problem in problems}) == len(problems)
     return counted(len(problems), "task" if is_task_each else "task direction")
 

@@ -77,8 +77,8 @@ class StatusOut(LatestOut):
     task: str
     over: bool = Field(description="Whether the evaluation has ended.")
     reason: str = Field(
-        description="At most 500 characters, and “…” if it's cut; the submission contains the full"
-        " text."
+        description="At most 500 characters, ending in “…” if it was cut; the submission has the"
+        " full text."
     )
     stage: str
     attempt: int

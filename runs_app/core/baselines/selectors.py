@@ -80,9 +80,9 @@ def workload_baselines(
 def measured_baselines(
     version: TaskVersion, device: Device, direction: str, *, anchor_ns: float | None
 ) -> dict[str, dict[str, Measurement]]:
-    """All that is known of each workload: of the newest ranked result, or else measured apart.
+    """Each workload's known baselines, from the newest ranked result or else measured on their own.
 
-    They are as they would be at the device's speed at which the anchor takes `anchor_ns`.
+    Their times are scaled to the device's speed at which the anchor takes `anchor_ns`.
     """
     found: dict[str, dict[str, Measurement]] = {}
     rows = BaselineMeasurement.objects.filter(

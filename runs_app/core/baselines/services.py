@@ -43,7 +43,7 @@ _MOST_TRIES = 3  # within that time, of baselines that may have failed by chance
 def ensure_baselines(
     *, version: TaskVersion, device: Device, direction: str, now: datetime
 ) -> BaselineMeasurement | None:
-    """Have them measured unless they are known, before audits; None if they are known."""
+    """Have the baselines measured, ahead of audits; None if they are already known."""
     if baselines(version, device, direction).times_ns:
         return None
     return _measure(version, device, direction, now)

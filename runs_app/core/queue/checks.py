@@ -1,4 +1,4 @@
-"""What checks of tasks do or wait for, and why the last one made no report, in words."""
+"""What checks of tasks do or wait for, and why the last one produced no report, in words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def checks_under_way(now: datetime, version_id: int | None = None) -> dict[int, 
 
 
 def failed_checks() -> dict[int, str]:
-    """Why the newest check of a version made no report, by the version's id; only for admins."""
+    """Why each version's newest check produced no report, by the version's id; only for admins."""
     newest = TaskCheck.objects.filter(version=OuterRef("version")).order_by("-created_at", "-pk")
     rows = TaskCheck.objects.filter(
         pk=Subquery(newest.values("pk")[:1]), status=Status.FINISHED, passed__isnull=True

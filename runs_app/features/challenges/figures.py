@@ -66,7 +66,7 @@ class TaskResult:
 
     @property
     def latency_ns(self) -> float | None:
-        """The time that its speedups are of."""
+        """The time that its speedups are computed from."""
         return self.shown.latency_ns if self.shown else None
 
     @property

@@ -172,9 +172,9 @@ def _summary(
 
 
 def problems_with_runs(user: Viewer) -> list[tuple[str, str, str, int, str]]:
-    """Task, device and direction of finished runs that `user` may see, their number, and a name.
+    """Task, device and direction of finished runs that `user` may see, with their number.
 
-    The name is the device's.
+    The last field is the device's display name.
     """
     rows = visible_runs(user).filter(status=Run.Status.FINISHED).order_by()
     counted = rows.values_list("task_version__task__slug", "device_id", "direction")
@@ -202,7 +202,7 @@ def runs_of(
 
 
 def ablation_run(summary: RunSummary, metric: str) -> AblationRun:
-    """A run as statistics see it; over the baseline, only ranked bests have a speedup."""
+    """A run for the statistics; it has a speedup over the baseline only if its best is ranked."""
     scored = summary.speedup_baseline if summary.is_ranked else None  # of one kind in a mean
     speedup = summary.speedup_seed if metric == "seed" else scored
     return AblationRun(

@@ -20,8 +20,8 @@ from tasks_app.numbers import usd
 
 _FIELD = "budget.usd"
 _ALWAYS_CAPPED = (
-    "every run with a priced language model has the site's cap, so choose models that all have"
-    " prices, or none"
+    "every run with a priced language model has the site's cap, so choose only models with prices,"
+    " choose only models without"
 )
 
 

@@ -1,12 +1,12 @@
-"""Batch normalization with one, or else two, reads of the samples.
+"""Batch normalization that reads the samples once or, if there are many, twice.
 
 - Up to 2048 samples: a program keeps all samples of a few channels in registers. It subtracts the
   mean before it squares, so channels far from zero lose no precision.
-- More samples: a program of the first kernel has part of the rows of some channels. It sums
-  deviations, and their squares, from the mean of its first rows, so channels far from zero lose
-  little. Each thread sums its own rows, and threads meet once at the end. The second kernel merges
-  the parts by Chan's formula, and the third applies the result, beginning with the rows that were
-  read last and are still in the L2 cache.
+- More samples: each program of the first kernel handles some of the rows of a few channels. It sums
+  the deviations from the mean of its first rows, and their squares, so channels far from zero lose
+  little precision. Each thread sums its own rows, and the threads combine their sums once, at the
+  end. The second kernel merges the parts with Chan's formula. The third applies the result,
+  starting with the rows that were read last and are still in the L2 cache.
 - All arithmetic is float32, even for BF16.
 """
 
@@ -38,7 +38,7 @@ def normalized(out, x, gamma, beta, epsilon, N, C, ROWS: tl.constexpr, BLOCK: tl
 
 @triton.jit
 def statistics(means, squares, x, N, C, rows, TILE: tl.constexpr, BLOCK: tl.constexpr):
-    """Mean and summed squared deviations of `rows` samples for each channel."""
+    """Each channel's mean and sum of squared deviations over `rows` samples."""
     part = tl.program_id(1)
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     begin = part * rows
@@ -72,14 +72,14 @@ def merged(
     found, means, squares, gamma, epsilon, N, C, rows, parts,
     PARTS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The mean of each channel, and what to multiply deviations by."""
+    """Each channel's mean, and the factor for its deviations."""
     part = tl.arange(0, PARTS)[:, None]
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :]
     held = (part < parts) & (column < C)
     count = tl.where(part < parts, tl.minimum(N - part * rows, rows), 0).to(tl.float32)
     mean = tl.load(means + part * C + column, held, other=0.0)
     square = tl.load(squares + part * C + column, held, other=0.0)
-    # Around the first part's mean: the sum of large means would be less precise.
+    # Relative to the first part's mean, since a sum of large means would be less precise.
     center = tl.load(means + column, column < C, other=0.0)
     shift = tl.sum((mean - center) * count, 0)[None, :] / N
     away = mean - center - shift

@@ -1,12 +1,13 @@
 """One-dimensional convolution as a matrix product on tensor cores.
 
-- The output is cut into rows of 64 (or 32) elements. A row is the product of the part of the input
-  that it sees and a matrix whose columns hold the kernel, each a place further down. So one such
-  matrix serves all rows, and the rows of the input overlap in memory and needn't be copied.
-- That multiplies by some zeros, but tensor cores more than make up for it.
-- FP32: each number is split into two TF32 numbers, and all products are computed except that of the
-  two small parts. BF16 is multiplied directly. Sums are float32.
-- Tiles get smaller with the input, so that it is spread over the whole GPU.
+- The output is cut into rows of 64 (or 32) elements. Each row is the product of the stretch of
+  input that it depends on and a matrix. Each column of the matrix holds the kernel, one place
+  further down than in the column before. All rows share this matrix, and read their overlapping
+  stretches of input in place, so nothing is copied.
+- Some of these multiplications are by zero, but tensor cores more than make up for that.
+- FP32: each number is split into two TF32 numbers, and every product of their parts is computed
+  except that of the two small parts. BF16 is multiplied directly. Sums are float32.
+- Small inputs use smaller tiles, so that the work still spreads over the whole GPU.
 """
 
 from __future__ import annotations

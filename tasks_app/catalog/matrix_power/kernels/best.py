@@ -1,9 +1,11 @@
 """Power of a matrix by repeated squaring, with products on tensor cores.
 
-- A^P takes one squaring for each binary digit of P after the first, and one more product where the
-  digit is 1, beginning with the highest one. So no power is computed that isn't needed.
-- FP32: each number is split into two TF32 numbers, and all products are computed except that of the
-  two small parts, close to float32 precision. BF16 is multiplied directly and summed in float32.
+- A^P goes through the binary digits of P after the first one, from the highest to the lowest. Each
+  digit takes one squaring, and one more product if it is 1, so only powers that are needed are
+  computed.
+- FP32: each number is split into two TF32 numbers, and every product of their parts is computed
+  except that of the two small parts. This is close to float32 precision. BF16 is multiplied
+  directly and summed in float32.
 - The matrices are small. If their tiles don't fill the GPU, split-K spreads the inner dimension
   over more programs, and a second kernel adds up the sums. Tiles stream through shared memory,
   prefetched a few steps ahead; in large BF16 products, the TMA copies them.
@@ -63,7 +65,7 @@ def product(
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SPLIT: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Compute one tile of C over one of SPLIT parts of K, stored one after another."""
+    """Compute one tile of C over one of SPLIT parts of K; results follow each other."""
     row, column = place(tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN), 8)
     m = row * BM + tl.arange(0, BM)
     n = column * BN + tl.arange(0, BN)

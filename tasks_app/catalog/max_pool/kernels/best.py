@@ -3,10 +3,10 @@
 - A thread handles one window. Windows are numbered across rows and images, so no thread is idle at
   the end of a short row.
 - If rows have an even length, the two neighbors in a row are loaded and stored as one 8-byte
-  integer and taken apart with shifts. So every access is contiguous across a warp.
+  integer and taken apart with shifts. This makes every access contiguous across a warp.
 - Backward: one thread reads the window, finds its first maximum, and writes all four gradients, so
-  `x` and the gradients are touched once. Windows that reach beyond an odd edge write the zeros of
-  the last row and column.
+  `x` and the gradients are read or written only once. If the height or width is odd, the windows
+  past the edge write the zeros of the last row or column.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Maximum over square windows, with a column of outputs per thread.
 
-- A thread computes several outputs, one below the other. It goes down the rows of its input once:
-  the maximum of each row's part of a window is computed once, and serves all windows that the row
-  is in.
-- Threads are numbered across the end of an output row, so no thread is idle beside short rows.
+- A thread computes several outputs, one below the other. It goes down the rows of its input only
+  once: the maximum of a window's part of a row is computed once, and reused for every window that
+  contains the row.
+- Thread numbers continue from one output row to the next, so short rows leave no thread idle.
   Neighboring threads load neighboring elements, which hit the L1 cache when windows overlap.
-- Kernel size, stride and padding are compile-time constants: all loops are unrolled, and many loads
-  are in flight at the same time. Large windows use plain loops instead.
+- Kernel size, stride and padding are compile-time constants, so all loops are unrolled, and many
+  loads are in flight at the same time. Large windows use plain loops instead.
 - Elements outside the image are minus infinity. Maxima are exact in any dtype.
 """
 

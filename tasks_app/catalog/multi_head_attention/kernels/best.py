@@ -9,10 +9,10 @@
 - Exponentials are base 2, like the hardware's instruction: log2(e) is folded into the scale of the
   scores.
 - If there are few tokens, tiles are smaller, so that more multiprocessors get one.
-- On Hopper, BF16 with wide heads or many tokens: one warp copies tiles with the TMA, and two
-  warpgroups compute 64 queries each. The tensor cores compute the next tile's scores before, and
-  the last one's weighted values during, the softmax. Tiles of keys run from the last to the first,
-  so only the first one needs a mask.
+- On Hopper, BF16 with wide heads or many tokens takes another kernel: one warp copies tiles with
+  the TMA, and two warpgroups compute 64 queries each. The tensor cores compute a tile's scores, and
+  then add the previous tile's weighted values during the softmax. Tiles of keys run from the last
+  to the first, so only the first one processed needs a mask.
 - BF16: scores and sums are float32, and softmax weights are rounded to BF16 for the second product.
 - FP32: each product is computed as three TF32 products (`tf32x3`), close to float32 precision.
 """
@@ -94,7 +94,7 @@ def attention(
 
 @gluon.jit
 def loading(q, k, v, sq, sk, sv, full, empty, tile, head, own, tiles):
-    """Copy the queries, then the keys and values, the last ones first."""
+    """Copy the queries, then the tiles of keys and values from the last to the first."""
     mbarrier.expect(full.index(2 * STAGES), 2 * q.block_type.nbytes)
     for half in gl.static_range(2):
         at = [head, tile * 128 + half * 64, 0]
@@ -122,7 +122,7 @@ def scored(queries, sk, full, j, zeros, WIDTH: gl.constexpr):
 
 @gluon.jit
 def weighted(left, sv, full, j, total, WIDTH: gl.constexpr):
-    """Start adding a tile of values, weighted."""
+    """Start adding a tile's weighted values to the total."""
     stage = j % STAGES
     mbarrier.wait(full.index(STAGES + stage), j // STAGES & 1)
     values = sv.index(stage).reshape([BN, WIDTH])
@@ -212,14 +212,14 @@ def tiles_of(x, rows, width):
 
 
 def suits(query, count, size, heads):
-    """Whether `specialized` is possible, and has enough work."""
+    """Whether `specialized` can run, and has enough work to be worthwhile."""
     is_hopper = torch.cuda.get_device_capability(query.device)[0] == 9
     possible = is_hopper and query.dtype is torch.bfloat16 and size % 8 == 0 and 32 < size <= 128
     return possible and triton.cdiv(count, 128) * heads >= 64 and (size > 64 or count >= 1024)
 
 
 def specialized(query, key, value, causal):
-    """Attention of (heads, tokens, size) views, for fewer heads of keys and values as well."""
+    """Attention over (heads, tokens, size) views; keys and values may have fewer heads."""
     heads, count, size = query.shape
     width = 128 if size > 64 else 64
     out = torch.empty_strided(query.shape, query.stride(), dtype=query.dtype, device=query.device)

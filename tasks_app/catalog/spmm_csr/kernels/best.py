@@ -1,12 +1,12 @@
 """Product of a sparse matrix in CSR form and a dense matrix, without atomics.
 
-- A program computes a part of a row of the result, up to 512 columns wide. It takes a few elements
-  at a time and the parts of the dense rows that they name, so several independent loads are in
-  flight. Programs that run at the same time share columns of the dense matrix in the L2 cache.
-- A row of more than 512 elements would keep one program busy when the others are done. So a first
-  kernel cuts all elements into chunks of 512, and writes the sum of a long row's part of each chunk
-  to memory of its own; the program of the row adds up these sums. A chunk meets two long rows at
-  most, those of its first and its last element.
+- A program computes part of a row of the result, up to 512 columns wide. It loads a few elements at
+  a time, with the matching parts of the dense rows, so several independent loads are in flight.
+  Programs that run at the same time share columns of the dense matrix in the L2 cache.
+- A row of more than 512 elements would keep one program busy after the others are done. A first
+  kernel therefore cuts the elements into chunks of 512. For each long row in a chunk, it writes a
+  partial sum to a buffer, and the row's program adds these up. A chunk overlaps at most two long
+  rows: those of its first and its last element.
 - Sums are float32, even for BF16, and deterministic.
 """
 
@@ -23,7 +23,7 @@ CHUNK = 512  # elements; longer rows are split
 
 @triton.jit
 def sums(values, columns, x, begin, end, k, K, EACH: tl.constexpr, BLOCK: tl.constexpr):
-    """The sum of the dense rows that the elements from begin to end name, times the elements."""
+    """The sum of the elements from `begin` to `end`, each times the dense row of its column."""
     place = tl.arange(0, EACH)
     total = tl.zeros((EACH, BLOCK), dtype=tl.float32)
     for first in range(begin, end, EACH):

@@ -1,12 +1,11 @@
 """Product of a sparse matrix in ELLPACK form and a dense matrix.
 
-- A program computes a part of a row of the result, up to 512 columns wide. It takes a few slots at
-  a time: their elements and columns, and the parts of the dense rows that they name, so several
-  independent loads are in flight.
-- Slots without an element load nothing, wherever they stand in a row.
-- Programs that run at the same time have the same columns of the dense matrix, so that these stay
-  in the L2 cache.
-- If the dense matrix has few columns, more slots share a step. Sums are float32, even for BF16.
+- A program computes part of a row of the result, up to 512 columns wide. It loads a few slots at a
+  time, with the matching parts of the dense rows, so several independent loads are in flight.
+- Empty slots load neither a value nor a dense row, wherever they are in a row.
+- Programs that run at the same time use the same columns of the dense matrix, so these stay in the
+  L2 cache.
+- If the dense matrix has few columns, each step takes more slots. Sums are float32, even for BF16.
 """
 
 from __future__ import annotations

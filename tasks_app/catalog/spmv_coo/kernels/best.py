@@ -1,10 +1,11 @@
 """Product of a sparse matrix in coordinate form and a vector, for elements in any order.
 
-- A program takes some consecutive elements and adds up runs of the same row by a segmented scan.
-  Only the last element of a run adds to the result in memory. If the elements come row by row, this
-  is one atomic addition for each row and program; if their order is random, one for each element.
-- BF16: sums are float32 in a vector of its own, which a second kernel rounds, so each result is
-  rounded once.
+- A program takes a block of consecutive elements, and adds up runs from the same row with a
+  segmented scan. Only the last element of a run adds to the result in memory. This takes one atomic
+  addition for each row and program if the elements come row by row, and one for each element if
+  their order is random.
+- BF16: sums are collected in a separate float32 vector, which a second kernel rounds, so each
+  result is rounded only once.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Product of a sparse matrix in CSC form and a vector.
 
-- A program has a few columns, and a group of threads for each, about as wide as a column is long on
-  average. An element of the vector is loaded once for its column.
+- A program handles a few columns, with a group of threads for each. A group is about as wide as the
+  average column is long. Each element of the vector is loaded once, for its column.
 - Products are added to the result in memory by atomic additions that don't return a value.
-- Columns that are much longer than average would make the others wait. The program first skips
+- Columns that are much longer than average would hold up the others, so the program first skips
   them, and then goes through each of them with all its threads.
-- BF16: sums are float32 in a vector of its own, which a second kernel rounds, so each result is
-  rounded once.
+- BF16: sums are collected in a separate float32 vector, which a second kernel rounds, so each
+  result is rounded only once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 import triton
 import triton.language as tl
 
-LONG = 8  # a column of more than so many times the group's width is long
+LONG = 8  # a column is long if it has more than this many times the group's width
 BLOCK = 1024
 
 

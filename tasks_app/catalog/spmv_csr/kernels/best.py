@@ -1,9 +1,10 @@
-"""Product of a sparse matrix in CSR form and a vector, in one kernel that can't be unbalanced.
+"""Product of a sparse matrix in CSR form and a vector, in one kernel that copes with uneven rows.
 
-- A program has a few rows, and a group of threads for each. The group is about as wide as the
-  average row is long, so most rows are read at once, and neighboring threads read neighbors.
-- Rows that are much longer than that would make the others wait. So the program first skips them,
-  and then goes through each of them with all its threads.
+- A program handles a few rows, with a group of threads for each. A group is about as wide as the
+  average row is long, so most rows are read in one step, and neighboring threads read neighboring
+  elements.
+- Rows that are much longer than that would hold up the others, so the program first skips them, and
+  then goes through each of them with all its threads.
 - There are no atomics, so sums are deterministic; they are float32 even for BF16.
 """
 
@@ -13,9 +14,9 @@ import torch
 import triton
 import triton.language as tl
 
-LONG = 8  # a row of more than so many times the group's width is long
+LONG = 8  # a row is long if it has more than this many times the group's width
 BLOCK = 2048
-TILE = 256  # elements of all rows that a program reads at once: small, so long rows spread out
+TILE = 256  # elements that a program reads at once; small, so that long rows spread out
 
 
 @triton.jit

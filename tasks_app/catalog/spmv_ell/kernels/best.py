@@ -1,7 +1,7 @@
 """Product of a sparse matrix in ELLPACK form and a vector.
 
-- A program has a tile of rows and slots. It reads the columns of all slots, and the values and the
-  vector only where a slot holds an element.
+- A program handles a tile of rows and slots. It reads the column of every slot, but values and the
+  vector only for slots that hold an element.
 - The tile is as wide as a row, up to a limit, so that neighboring threads read neighboring slots;
   longer rows are read in several steps. The number of rows follows from the width, so that each
   program has enough loads in flight.

@@ -2,14 +2,14 @@
 
 - BF16: the TMA copies whole tiles, and persistent programs work through them in groups that share
   rows of A and columns of B in the L2 cache. With few tiles, split-K spreads K over more programs.
-- FP32 with many tiles, on Hopper: powers of two scale each row of A and column of B, and each
-  number becomes a high and a low FP16 number, 22 bits together. Three of the four products of
-  halves are added. So errors are relative to the largest element of a row or column, not to each
-  element: elements far below it lose digits, and infinities give NaN.
-- Tensor cores truncate while they add. So their sums are short: each ends after 64 values of K and
-  is added to a float32 total on the ordinary units, while another warpgroup multiplies.
-- Other FP32 products: three TF32 products for each pair of tiles (`tf32x3`). B is the first operand
-  there, so that it goes from registers to the tensor cores.
+- FP32 with many tiles, on Hopper: each row of A and column of B is scaled by a power of two, and
+  each number is split into a high and a low FP16 half, with 22 bits in total. Three of the four
+  products of halves are added. Errors are therefore relative to the largest element of a row or
+  column, not to each element: far smaller elements lose digits, and infinities give NaN.
+- Tensor cores truncate when they add, so each of their sums covers only 64 values of K. The
+  ordinary units then add it to a float32 total, while another warpgroup multiplies.
+- Other FP32 products: each pair of tiles takes three TF32 products (`tf32x3`). B is the first
+  operand there, so that it goes from registers to the tensor cores.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def product(
     a, b, c, M, N, K, a_width, b_width,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SPLIT: tl.constexpr,
 ):  # fmt: skip
-    """Compute one tile of the BF16 C over one of SPLIT parts of K, stored one after another."""
+    """Compute one tile of the BF16 C over one of SPLIT parts of K; results follow each other."""
     row, column = place(tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN), 8)
     m = row * BM + tl.arange(0, BM)
     n = column * BN + tl.arange(0, BN)
@@ -119,13 +119,13 @@ def turned(
 
 @triton.jit
 def magnitude(x):
-    """The bits of |x|, which are ordered like the numbers."""
+    """The bits of |x|, which sort in the same order as the numbers."""
     return x.to(tl.int32, bitcast=True) & 0x7FFFFFFF
 
 
 @triton.jit
 def shift_of(bits):
-    """The exponent that brings a largest magnitude to [2**14, 2**15), at most 126."""
+    """The exponent (at most 126) that scales a largest magnitude into [2**14, 2**15)."""
     return tl.minimum(tl.maximum(14 - ((bits >> 23) - 127), -126), 126)
 
 
@@ -136,7 +136,7 @@ def power(e):
 
 @triton.jit
 def split_rows(a, out, largest, zeroed, M, K, depth, N, BLOCK: tl.constexpr, WHOLE: tl.constexpr):
-    """Split a row of A into [high | low]; also clear the largest magnitudes of B's columns."""
+    """Split a row of A into [high | low], and set the largest magnitudes of B's columns to 0."""
     row = tl.program_id(0).to(tl.int64)
     for first in range(tl.program_id(0) * 1024, N, M * 1024):
         at = first + tl.arange(0, 1024)
@@ -176,7 +176,7 @@ def column_max(b, largest, K, N, BK: tl.constexpr, BN: tl.constexpr, STEPS: tl.c
 
 @triton.jit
 def split_columns(b, out, largest, K, N, depth, width, BK: tl.constexpr, BN: tl.constexpr):
-    """Split B into its high rows, and its low rows below them."""
+    """Split B into rows of high halves, with the rows of low halves below them."""
     n = tl.program_id(0) * BN + tl.arange(0, BN)
     k = tl.program_id(1) * BK + tl.arange(0, BK)
     scale = power(shift_of(tl.load(largest + n, n < N, other=0)))
@@ -193,7 +193,7 @@ def split_columns(b, out, largest, K, N, depth, width, BK: tl.constexpr, BN: tl.
 
 @gluon.jit
 def loading(a, b, x, y, full, empty, M, N, steps):
-    """Copy the high and low tiles of one step after another: two of 64 rows of A, and one of B."""
+    """Copy each step's tiles, high and low: two of A with 64 rows each, and one of B."""
     rows, columns = gl.cdiv(M, 128), gl.cdiv(N, 128)
     j = 0
     for tile in range(gl.program_id(0), rows * columns, gl.num_programs(0)):
@@ -216,7 +216,7 @@ def loading(a, b, x, y, full, empty, M, N, steps):
 
 @gluon.jit
 def computing(x, y, c, most_a, most_b, full, empty, M, N, steps, GROUP: gl.constexpr):
-    """Compute 64 rows of each tile; each step's sum begins at zero."""
+    """Compute 64 rows of each tile; each step's sum starts at zero."""
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 128, 16])
     rows, columns = gl.cdiv(M, 128), gl.cdiv(N, 128)
     zeros = gl.zeros([64, 128], gl.float32, layout)

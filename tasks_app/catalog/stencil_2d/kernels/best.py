@@ -1,9 +1,9 @@
 """Five-point stencil that reads each row of a strip once from memory.
 
-- A program computes a strip: a few hundred columns of 16 rows. It moves down the rows and keeps the
-  rows above, at and below a point in registers, so a row is loaded once per strip, and not three
-  times.
-- Each thread has 4 bytes of a row. So the loads of the left and right neighbors, which can't be
+- A program computes a strip of 16 rows and a few hundred columns. It moves down the rows and keeps
+  the rows above, at and below a point in registers, so a row is loaded once per strip instead of
+  three times.
+- Each thread handles 4 bytes of a row, so the loads of the left and right neighbors, which can't be
   aligned, are contiguous across a warp, and hit the L1 cache.
 - The loop over the rows is unrolled, so the loads of many rows are in flight at the same time.
 - The boundary is copied in its own dtype; all arithmetic is float32.

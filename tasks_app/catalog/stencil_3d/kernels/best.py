@@ -1,10 +1,10 @@
 """Seven-point stencil that reads each plane once from memory.
 
 - A program computes a column of tiles: a few rows of a plane, over up to 16 planes. It moves along
-  the planes and keeps the values before, at and behind a point in registers, so that a plane is
-  loaded once per program, and not three times.
-- Neighbors within the plane hit the L1 cache. Each thread has 4 bytes of a row, so that these
-  loads, which can't all be aligned, are still contiguous across a warp.
+  the planes and keeps the values before, at and behind a point in registers, so a plane is loaded
+  once per program instead of three times.
+- Neighbors within the plane hit the L1 cache. Each thread handles 4 bytes of a row, so these loads,
+  which can't all be aligned, are still contiguous across a warp.
 - The loop over the planes is unrolled, so the loads of many planes are in flight at the same time.
   Small grids use fewer planes per program, so that there are enough programs.
 - The boundary is copied in its own dtype; all arithmetic is float32.

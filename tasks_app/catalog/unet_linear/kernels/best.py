@@ -1,13 +1,14 @@
-"""Linear layer over all positions of a feature map, for float32 on tensor cores.
+"""Linear layer over all positions of a feature map, in float32 on tensor cores.
 
-- Each float32 number is split into two TF32 numbers, and all products are computed except that of
-  the two small parts. The result of each step is added in float32, so errors are near those of FP32
-  units, in a fraction of their time. One kernel multiplies matrices with any strides.
+- Each float32 number is split into two TF32 numbers, and every product of their parts is computed
+  except that of the two small parts. The result of each step is added in float32, so errors are
+  close to those of FP32 units, in a fraction of their time. One kernel multiplies matrices with any
+  strides.
 - Tiles are prefetched into shared memory a few steps ahead, and programs that run at the same time
   share their inputs in the L2 cache.
 - The gradient of the weights sums over all positions: few tiles, but a long inner dimension.
-  Split-K spreads it over many programs, and a second kernel adds up their sums. The biases'
-  gradient is a sum over parts of the rows, too.
+  Split-K spreads it over many programs, and a second kernel adds up their sums. The gradient of the
+  biases is also computed from sums over parts of the rows.
 """
 
 from __future__ import annotations

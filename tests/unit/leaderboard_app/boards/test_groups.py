@@ -272,7 +272,7 @@ def test_leaders_and_the_matrix_count_the_same_leads(client: Client) -> None:
         rows = Evaluation.objects.filter(pk=waits.pk, task_version__task__slug__lt="third")
         rows.update(awaits_baselines=True, merit=-waits.latency_ns)
     factories.pass_audits()
-    assert "best leads the most: 2" in opened(client, "by=leaders")
+    assert "best leads the most, with 2" in opened(client, "by=leaders")
     head = opened(client, "by=matrix").partition('class="verdict-head')[2]
     assert "leads 2 of the 3 tasks" in head
     assert "best</a>" in head.partition("leads")[0]

@@ -119,7 +119,7 @@ def test_those_that_lead_equally_often_are_named_together(client: Client) -> Non
         ranked(factories.make_task_version(name=name), speedup=2.0, agent=f"robot-{name}")
     factories.pass_audits()
     page = client.get("/leaderboard/?device=cpu").content.decode()
-    assert "robot-one and robot-two lead the most: 1 each." in page
+    assert "robot-one and robot-two lead the most, with 1 each." in page
     for name in ("three", "four"):
         ranked(factories.make_task_version(name=name), speedup=2.0, agent=f"robot-{name}")
     factories.pass_audits()

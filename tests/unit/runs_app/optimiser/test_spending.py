@@ -155,7 +155,7 @@ def test_no_cap_holds_where_a_price_is_unknown(begin: Start, settings: Any) -> N
         name="paid", base_url="http://127.0.0.1:9/v1", price_in_usd=1, price_out_usd=1,
         created_at=make.NOW,
     )  # fmt: skip
-    for usd, advice in ((1.0, "leave the cap out"), (None, "models that all have prices, or none")):
+    for usd, advice in ((1.0, "leave the cap out"), (None, "choose only models without")):
         reason = refused(begin, usd, models=["writer-1", "paid"]).reason
         assert ("writer-1" in reason, "paid" in reason, advice in reason) == (True, False, True)
 
