@@ -159,9 +159,11 @@ def test_the_palette_jumps_and_shortcuts_are_listed(page: Page, seeded: Stack) -
     page.wait_for_load_state()  # scripts listen to keys only then
 
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Shortcuts")).to_be_visible()
+    shortcuts = page.get_by_role("dialog", name="Shortcuts")
+    expect(shortcuts).to_be_visible()
     assert violations(page) == []
     page.keyboard.press("Escape")
+    expect(shortcuts).to_be_hidden()  # keys belong to it until it has closed
     page.keyboard.type("gd")
     page.wait_for_url("**/docs/")
     page.keyboard.press("Control+k")
@@ -174,7 +176,7 @@ def test_the_palette_jumps_and_shortcuts_are_listed(page: Page, seeded: Stack) -
     page.get_by_label("Enable single-key shortcuts").uncheck()
     page.keyboard.press("Escape")
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Shortcuts")).to_be_hidden()
+    expect(shortcuts).to_be_hidden()
 
 
 def test_a_word_explains_itself_by_keyboard(page: Page, seeded: Stack) -> None:
